@@ -44,20 +44,24 @@ pub(crate) enum Fact {
     OwnInTheWay,
     LateAndRefused,
     LocksLost,
+    GrantedPaused,
+    StartedPaused,
+    PauseHeard,
+    Skipped,
 }
 
 /// The facts of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Facts(u32);
+pub(crate) struct Facts(u64);
 
 impl Facts {
     pub(crate) const fn has(self, fact: Fact) -> bool {
-        self.0 & (1 << fact as u8) != 0
+        self.0 & (1 << fact as u64) != 0
     }
 
     pub(crate) fn note(&mut self, fact: Fact, holds: bool) {
         if holds {
-            self.0 |= 1 << fact as u8;
+            self.0 |= 1 << fact as u64;
         }
     }
 }
@@ -82,6 +86,9 @@ impl Hash for Grant {
     }
 }
 
+/// A pause of so many ticks is as good as one of more.
+const LONG: u8 = 8;
+
 /// What the judge remembers. What a store has forgotten is forgotten here too: the invariants are of a store that keeps
 /// what it acknowledged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -92,6 +99,10 @@ pub(crate) struct Judge {
     told: bool,
     /// Some command ended well. Not forgotten.
     succeeded: bool,
+    /// For how many ticks the job has been paused; none where it is not.
+    paused: Option<u8>,
+    /// It was at some instant of the slot.
+    touched: bool,
 }
 
 impl Judge {
@@ -108,11 +119,33 @@ impl Judge {
         self.succeeded = true;
     }
 
+    pub(crate) const fn is_paused(&self) -> bool {
+        self.paused.is_some()
+    }
+
+    /// For how many ticks the job has been paused.
+    pub(crate) fn paused_for(&self) -> u8 {
+        self.paused.unwrap_or_default()
+    }
+
+    pub(crate) const fn paused(&mut self) {
+        self.paused = Some(0);
+    }
+
+    /// At an instant within the slot, or not.
+    pub(crate) const fn resumed(&mut self, within: bool) {
+        self.touched |= within;
+        self.paused = None;
+    }
+
     /// Time has passed. Of a lease that has lapsed it does not matter since when.
     pub(crate) fn passed(&mut self, now: Tick) {
         for grant in self.grants.iter_mut().filter(|grant| grant.until <= now) {
             grant.until = 0;
         }
+        self.touched |= self.is_paused();
+        // How long it lasts matters only until it should have been heard.
+        self.paused = self.paused.map(|ticks| (ticks + 1).min(LONG));
     }
 
     pub(crate) fn wiped(&mut self) {
@@ -158,7 +191,7 @@ impl Judge {
             }
             Reply::Claim(_) | Reply::Renewal(_) => {}
             // Of locks, of which nothing is asked here.
-            Reply::Acquired(_) | Reply::LockRenewal(_) | Reply::LockRelease(_) => {}
+            Reply::Acquired(_) | Reply::LockRenewal(_) | Reply::LockRelease(_) | Reply::Pause(_) => {}
         }
         self.look_at_done(after, facts);
     }
@@ -168,6 +201,7 @@ impl Judge {
         let own = |grant: &&Grant| grant.tag == tag;
         // One that was made within the slot is told after its end too, to be given back.
         let told_again = self.grants.iter().filter(own).any(|grant| grant.attempt == attempt);
+        facts.note(Fact::GrantedPaused, !told_again && self.is_paused());
         facts.note(Fact::GrantedOutside, !told_again && (now < setup.begin || now >= setup.end));
         if let Some(first) = self.grants.iter().filter(own).max_by_key(|grant| grant.attempt) {
             // Also when its lease has lapsed: the answer may have been lost. A token whose run is over is granted nothing.
@@ -261,11 +295,14 @@ impl Judge {
     /// L2: the verdict is recorded, once, and is the right one.
     pub(crate) fn closed(&mut self, verdict: Verdict, facts: &mut Facts) {
         let used_up = self.used() >= MAX_ATTEMPTS;
+        // Nobody was ever granted it, and it was paused for some of its time.
+        let skipped = self.touched && self.grants.is_empty();
+        facts.note(Fact::Skipped, verdict == Verdict::Skipped);
         let right = match verdict {
             Verdict::Done => self.is_done(),
             Verdict::Failed => !self.is_done() && used_up,
-            Verdict::Missed => !self.is_done() && !used_up,
-            Verdict::Skipped => false,
+            Verdict::Missed => !self.is_done() && !used_up && !skipped,
+            Verdict::Skipped => !self.is_done() && skipped,
         };
         facts.note(Fact::WrongVerdict, !right);
         facts.note(Fact::ToldTwice, self.told);

@@ -5,7 +5,8 @@ use cronward::job::OnLost;
 use super::check::holds;
 use super::locked;
 use super::properties::{
-    AFTER_WAIT, EXHAUSTED, IN_VAIN, LATE_COPY, LOCKS_LOST, LOST_REPLY, OVERLAP, OWN_ENTRY, RESTORED, RETRY, TAKEOVER,
+    AFTER_WAIT, ENDED_BY_PAUSE, EXHAUSTED, IN_VAIN, LATE_COPY, LOCKS_LOST, LOST_REPLY, OVERLAP, OWN_ENTRY, RESTORED,
+    RETRY, TAKEOVER,
 };
 use super::rivals::{Locks, ONE, RIVAL};
 use super::setup::{Faults, NONE, Pace, Setup};
@@ -109,6 +110,24 @@ fn with_a_lock_and_messages_that_stall_for_longer() {
 fn with_a_lock_and_a_store_that_forgets() {
     let wipe = locked(Pace::Prompt, Faults { wipes: 1, ..NONE }, ONE);
     holds("long: a lock, a wipe", wipe, &[AFTER_WAIT, RESTORED]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_an_operator_who_pauses_the_job_and_messages_that_stall() {
+    holds("long: stalls, a pause", short(Faults { pauses: 1, ..NONE }), &[RETRY]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
+fn with_a_lock_and_an_operator_who_pauses_the_job() {
+    let short = Setup { end: 3, horizon: 3, ..locked(Pace::Prompt, Faults { pauses: 1, ..NONE }, ONE) };
+    let every_order = Setup { locks: Some(Locks { every_order: true, ..ONE }), ..short };
+    holds("long: a lock, a pause, every order", every_order, &[AFTER_WAIT, ENDED_BY_PAUSE]);
+    let loss = Setup { faults: Faults { pauses: 1, losses: 1, ..NONE }, ..short };
+    holds("long: a lock, a pause, a loss", loss, &[AFTER_WAIT, ENDED_BY_PAUSE]);
+    let crash = Setup { faults: Faults { pauses: 1, crashes: 1, ..NONE }, ..short };
+    holds("long: a lock, a pause, a crash", crash, &[AFTER_WAIT, ENDED_BY_PAUSE]);
 }
 
 #[test]

@@ -11,7 +11,7 @@
 //! before whatever else happens in its tick, save what a loss, a copy, a crash or a shutdown makes of it: in any order it would be
 //! many times the states. Worlds without faults (`a lock`) and some of `larger` have every order.
 //!
-//! **What is left out**: pauses and operators' verbs, older slots, `on_store_error = "run"`, timeouts of commands, clocks
+//! **What is left out**: operators' verbs but for pause and resume, older slots, `on_store_error = "run"`, timeouts of commands, clocks
 //! that drift apart, a store that forgets a part. A command starts in the moment of its grant, or of the grant of its locks. Of jobs
 //! that share locks one is modelled, and of locks those that are exclusive: the rules for others are visited in `locks`.
 //!
@@ -47,8 +47,8 @@ use cronward::job::OnLost;
 
 use self::check::holds;
 use self::properties::{
-    AFTER_WAIT, ALL_HELD, EARLY, EXHAUSTED, IN_VAIN, LATE_COPY, LOCKS_LOST, LOST_REPLY, OVERLAP, REFUND, RESTORED,
-    RETRY, TAKEOVER, WAITED,
+    AFTER_WAIT, ALL_HELD, EARLY, ENDED_BY_PAUSE, EXHAUSTED, IN_VAIN, LATE_COPY, LOCKS_LOST, LOST_REPLY, OVERLAP,
+    REFUND, RESTORED, RETRY, SKIPPED, TAKEOVER, WAITED,
 };
 use self::rivals::{Locks, ONE, RIVAL};
 use self::setup::{Faults, NONE, Pace, Setup};
@@ -167,6 +167,16 @@ fn with_a_lock_and_shutdowns() {
 fn with_a_lock_and_messages_that_stall() {
     let stalls = Setup { nodes: 1, ttl: 1, end: 2, horizon: 1, ..locked(Pace::Stalling, NONE, RIVAL) };
     holds("a lock, stalls", stalls, &[WAITED, AFTER_WAIT, OVERLAP, LOCKS_LOST]);
+}
+
+#[test]
+fn with_an_operator_who_pauses_the_job() {
+    let pause = Setup { horizon: 5, ..Setup::small(Pace::Prompt, Faults { pauses: 1, ..NONE }) };
+    holds("a pause", pause, &[RETRY, EXHAUSTED, SKIPPED]);
+    let short = Setup { end: 3, horizon: 3, ..locked(Pace::Prompt, Faults { pauses: 1, ..NONE }, ONE) };
+    holds("a lock, a pause", short, &[AFTER_WAIT, IN_VAIN, ENDED_BY_PAUSE, SKIPPED]);
+    let shutdown = Setup { faults: Faults { pauses: 1, shutdowns: 1, ..NONE }, ..short };
+    holds("a lock, a pause, shutdowns", shutdown, &[AFTER_WAIT, ENDED_BY_PAUSE]);
 }
 
 #[test]

@@ -151,7 +151,7 @@ impl Machines {
     fn finish(&mut self, setup: &Setup, (mut machine, now): (SlotMachine, Tick), messages: &mut Messages) -> Step {
         let mut effects = Vec::new();
         while let Some(order) = machine.poll_action() {
-            if order == Order::AskPause {
+            if order == Order::AskPause && setup.faults.pauses == 0 {
                 // Nobody pauses the job here.
                 machine.handle_pause(Setup::now(now), Ok(false));
                 continue;
@@ -223,7 +223,7 @@ fn effect(
         Order::Lock(LockAction::Acquire(request)) => Op::Acquire(request),
         Order::Lock(LockAction::Renew(hold)) => Op::RenewLock(hold),
         Order::Lock(LockAction::Release(exit)) => Op::Release(exit),
-        Order::AskPause => panic!("a question for a pause is answered at once"),
+        Order::AskPause => Op::AskPause,
     };
     let op = op.without_times();
     Some(Effect::Send(op.kind(), messages.ops.id(format!("{op:?}"), op)))
@@ -255,6 +255,11 @@ fn tell(machine: &mut SlotMachine, setup: &Setup, tick: Tick, input: Input, mess
         Input::Answer(Kind::Fail | Kind::GiveBack, _, answer) => {
             machine.handle_release(now, hear(answer, messages, Reply::release));
         }
+        Input::Answer(Kind::AskPause, _, answer) => {
+            let heard = hear(answer, messages, Reply::pause);
+            machine.handle_pause(now, heard.map(|paused| paused && setup.bug != Some(Bug::PauseUnheard)));
+        }
+        Input::Answer(Kind::Pause | Kind::Resume, ..) => unreachable!("no node's call"),
         Input::Answer(kind @ (Kind::Acquire | Kind::RenewLock | Kind::Release), op, answer) => {
             let reply = match kind {
                 Kind::Acquire => LockReply::Acquired(hear(answer, messages, Reply::acquired)),

@@ -40,6 +40,9 @@ pub(crate) const LOCKED: &str = "a run starts while its locks are held";
 pub(crate) const UNDER_LOCKS: &str = "a run whose locks are held no more is told so";
 pub(crate) const COSTS: &str = "only a start, a crash, a loss or a copy uses an attempt";
 pub(crate) const LEFT: &str = "nothing is held for a slot that needs it no more";
+pub(crate) const PAUSED: &str = "nothing is granted while the job is paused";
+pub(crate) const HEARD: &str = "an attempt that was told of a pause while it waited for locks starts nothing";
+pub(crate) const HEEDED: &str = "a pause ends a wait for locks within a renewal";
 pub(crate) const KILLED: &str = "on_lost = kill: no two commands run at once";
 
 pub(crate) const RETRY: &str = "a retry";
@@ -56,6 +59,8 @@ pub(crate) const IN_VAIN: &str = "a wait in vain, given back";
 pub(crate) const ALL_HELD: &str = "a start under two locks";
 pub(crate) const OWN_ENTRY: &str = "an earlier attempt's entry in the way";
 pub(crate) const LATE_COPY: &str = "a late copy of a request for locks is refused";
+pub(crate) const ENDED_BY_PAUSE: &str = "a wait for locks that a pause ended";
+pub(crate) const SKIPPED: &str = "a slot that was skipped";
 pub(crate) const LOCKS_LOST: &str = "locks that were lost";
 
 macro_rules! never {
@@ -113,7 +118,8 @@ const LIVENESS: [Law; 4] = [
             let ended = |machine: Machine| machine.ended.is_some();
             let forgot = |token| state.nodes[usize::from(Tag::from(token).node)].machine.is_some_and(ended);
             // What was sent for somebody who has died, was told to leave, or holds what the store forgot, may come late.
-            let orderly = Faults { losses: state.left.losses, ..world.setup.faults } == state.left;
+            let orderly =
+                Faults { losses: state.left.losses, pauses: state.left.pauses, ..world.setup.faults } == state.left;
             let held = if orderly && world.is_calm(state) { world.holder(state).0 } else { None };
             !held.is_some_and(forgot)
         },
@@ -173,11 +179,25 @@ const OF_LOCKS_IN_TIME: [Law; 3] = [
     },
 ];
 
+/// Where somebody pauses the job.
+const OF_PAUSES: [Law; 2] = [never!(PAUSED, GrantedPaused), never!(HEARD, StartedPaused)];
+
+/// The same, with prompt nodes and messages.
+const HEEDED_IN_TIME: Law = Law {
+    name: HEEDED,
+    holds: |world, state| {
+        // A renewal is due after a third of the TTL, a tick here, and brings the question with it.
+        let long = world.is_calm(state) && state.judge.paused_for() > 1 + delay(world, state);
+        let waits = |node: &Node| node.machine.is_some_and(|machine| machine.queueing);
+        !long || !state.nodes.iter().any(waits)
+    },
+};
+
 /// With nodes that do at once what is due.
 const NO_OVERLAP: Law = Law { name: KILLED, holds: |_, state| running(state) < 2 };
 
 /// What has to be possible, in one world or another: a law that nothing could break says nothing.
-const WITNESSES: [Law; 15] = [
+const WITNESSES: [Law; 17] = [
     seen!(RETRY, Retry),
     seen!(EXHAUSTED, Exhausted),
     seen!(TAKEOVER, Takeover),
@@ -193,6 +213,8 @@ const WITNESSES: [Law; 15] = [
     seen!(OWN_ENTRY, OwnInTheWay),
     seen!(LATE_COPY, LateAndRefused),
     seen!(LOCKS_LOST, LocksLost),
+    seen!(ENDED_BY_PAUSE, PauseHeard),
+    seen!(SKIPPED, Skipped),
 ];
 
 /// The laws of a world.
@@ -207,6 +229,12 @@ pub(crate) fn laws(setup: &Setup) -> Vec<Law> {
     if setup.locks.is_some() && setup.pace == Pace::Prompt {
         laws.extend(OF_LOCKS_IN_TIME);
     }
+    if setup.faults.pauses > 0 {
+        laws.extend(OF_PAUSES);
+    }
+    if setup.faults.pauses > 0 && setup.pace == Pace::Prompt {
+        laws.push(HEEDED_IN_TIME);
+    }
     if setup.pace == Pace::Responsive && setup.on_lost == OnLost::Kill {
         laws.push(NO_OVERLAP);
     }
@@ -216,7 +244,8 @@ pub(crate) fn laws(setup: &Setup) -> Vec<Law> {
 /// Every law there is.
 pub(crate) fn every() -> impl Iterator<Item = &'static str> {
     let of_locks = OF_LOCKS.iter().chain(&OF_LOCKS_IN_TIME);
-    SAFETY.iter().chain(&LIVENESS).chain([&NO_OVERLAP]).chain(of_locks).map(|law| law.name)
+    let of_pauses = OF_PAUSES.iter().chain([&HEEDED_IN_TIME]);
+    SAFETY.iter().chain(&LIVENESS).chain([&NO_OVERLAP]).chain(of_locks).chain(of_pauses).map(|law| law.name)
 }
 
 /// What the checker looks at. Each property costs it a look-up in each state, so the laws are one where none should be

@@ -34,17 +34,20 @@ pub(crate) struct Faults {
     pub(crate) shutdowns: u8,
     /// The store forgets everything.
     pub(crate) wipes: u8,
+    /// An operator pauses the job, and resumes it at some moment or never.
+    pub(crate) pauses: u8,
 }
 
 impl Hash for Faults {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let all = [0, 0, self.losses, self.copies, self.crashes, self.restarts, self.shutdowns, self.wipes];
+        let all = [0, self.pauses, self.losses, self.copies, self.crashes, self.restarts, self.shutdowns, self.wipes];
         hasher.write_u64(u64::from_be_bytes(all));
     }
 }
 
 /// Nothing strikes.
-pub(crate) const NONE: Faults = Faults { losses: 0, copies: 0, crashes: 0, restarts: 0, shutdowns: 0, wipes: 0 };
+pub(crate) const NONE: Faults =
+    Faults { losses: 0, copies: 0, crashes: 0, restarts: 0, shutdowns: 0, wipes: 0, pauses: 0 };
 
 /// How slow the world may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +117,10 @@ pub(crate) enum Bug {
     LocksKept,
     /// A node's looks at its locks never come.
     NeverAsksAgain,
+    /// A claim does not ask whether the job is paused.
+    PauseIgnored,
+    /// A driver takes each answer about a pause for one that there is none.
+    PauseUnheard,
 }
 
 /// A world.

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use cronward::job::{LockName, NodeName};
 use cronward::reply::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement};
 use cronward::resource::{AcquireRequest, Acquired, LockEntry, LockExit, LockHold, LockRelease, LockRenewal};
-use cronward::slot::{Lease, Mark, Outcome, RunRecord, Slot, SlotRecord, Token, Trigger, Verdict};
+use cronward::slot::{Audit, Lease, Mark, Outcome, RunRecord, Slot, SlotRecord, Token, Trigger, Verdict};
 use cronward::store::memory::Ledger;
 use cronward::wake::{Wake, WakeKind};
 
@@ -16,6 +16,9 @@ use super::memo::{Id, Memo, Numbered};
 use super::node::Messages;
 use super::rivals::Locks;
 use super::setup::{Bug, MAX_ATTEMPTS, Setup, Tick, name, store_time, ticks};
+
+/// The token of what has none.
+const NOBODY: Token = Token::from_bits(1 << 64);
 
 /// A request.
 #[derive(Clone, Debug)]
@@ -28,6 +31,11 @@ pub(crate) enum Op {
     Acquire(AcquireRequest),
     RenewLock(LockHold),
     Release(LockExit),
+    /// A node asks whether the job is paused.
+    AskPause,
+    /// An operator's.
+    Pause,
+    Resume,
 }
 
 /// Which request.
@@ -41,12 +49,20 @@ pub(crate) enum Kind {
     Acquire,
     RenewLock,
     Release,
+    AskPause,
+    Pause,
+    Resume,
 }
 
 impl Kind {
     /// Whether it is about locks, and not about the slot.
     pub(crate) const fn is_of_locks(self) -> bool {
         matches!(self, Self::Acquire | Self::RenewLock | Self::Release)
+    }
+
+    /// Whether it is about the slot: what the judge is asked of.
+    pub(crate) const fn is_of_slot(self) -> bool {
+        matches!(self, Self::Claim | Self::Renew | Self::Complete | Self::Fail | Self::GiveBack)
     }
 }
 
@@ -60,6 +76,8 @@ pub(crate) enum Reply {
     Acquired(Acquired),
     LockRenewal(LockRenewal),
     LockRelease(LockRelease),
+    /// Whether the job is paused.
+    Pause(bool),
 }
 
 impl Op {
@@ -73,6 +91,9 @@ impl Op {
             Self::Acquire(_) => Kind::Acquire,
             Self::RenewLock(_) => Kind::RenewLock,
             Self::Release(_) => Kind::Release,
+            Self::AskPause => Kind::AskPause,
+            Self::Pause => Kind::Pause,
+            Self::Resume => Kind::Resume,
         }
     }
 
@@ -85,6 +106,8 @@ impl Op {
             Self::Acquire(request) => request.token,
             Self::RenewLock(hold) => hold.token,
             Self::Release(exit) => exit.token,
+            // Of no claim.
+            Self::AskPause | Self::Pause | Self::Resume => NOBODY,
         }
     }
 
@@ -92,6 +115,7 @@ impl Op {
     pub(crate) const fn attempt(&self) -> Option<u32> {
         match self {
             Self::Claim(_) | Self::Acquire(_) | Self::RenewLock(_) | Self::Release(_) => None,
+            Self::AskPause | Self::Pause | Self::Resume => None,
             Self::Renew(lease) | Self::Complete(lease, ..) | Self::Fail(lease, ..) | Self::GiveBack(lease, _) => {
                 Some(lease.attempt)
             }
@@ -108,6 +132,7 @@ impl Op {
                 lease.claimed_at = lease.slot.start();
             }
             Self::Acquire(_) | Self::RenewLock(_) | Self::Release(_) => {}
+            Self::AskPause | Self::Pause | Self::Resume => {}
         }
         if let Self::Complete(_, run, _) | Self::Fail(_, run, _) | Self::GiveBack(_, run) = &mut self {
             *run = RunRecord {
@@ -154,6 +179,7 @@ impl Reply {
     read!(acquired, Acquired, Acquired);
     read!(lock_renewal, LockRenewal, LockRenewal);
     read!(lock_release, LockRelease, LockRelease);
+    read!(pause, Pause, bool);
 }
 
 /// One step of the store.
@@ -306,7 +332,8 @@ impl Ledgers {
         let queues = self.queues(&ledger, now);
         let locks =
             if self.locks.is_empty() { String::new() } else { format!("{queues:?} {}", kept_of_locks(&ledger)) };
-        let key = format!("{mark} {until:?} {verdict:?} {counted:?} {runs:?} {whole:?}{locks}");
+        let pause = ledger.pause_of(self.slot.job()).map_or_else(String::new, |pause| format!("{pause:?}"));
+        let key = format!("{mark} {until:?} {verdict:?} {counted:?} {runs:?} {whole:?}{locks}{pause}");
         let counter = ledger.counter(&self.slot);
         self.known.id(key, (ledger, Arc::new(View { record, counter, until, queues })))
     }
@@ -347,7 +374,20 @@ impl Ledgers {
             Op::RenewLock(hold) => Reply::LockRenewal(ledger.renew_lock(&hold, now)),
             Op::Release(_) if self.bug == Some(Bug::LocksKept) => Reply::LockRelease(LockRelease::Released),
             Op::Release(exit) => Reply::LockRelease(ledger.release(&exit, now)),
+            Op::AskPause => Reply::Pause(self.is_paused(ledger, now)),
+            Op::Pause | Op::Resume => {
+                let (job, audit) = (self.slot.job(), audit(now));
+                match op {
+                    Op::Pause => ledger.pause(job, None, &audit, now),
+                    _ => ledger.resume(job, &audit, now),
+                };
+                Reply::Pause(self.is_paused(ledger, now))
+            }
         }
+    }
+
+    fn is_paused(&self, ledger: &Ledger, now: DateTime<Utc>) -> bool {
+        ledger.pause_of(self.slot.job()).is_some_and(|pause| pause.remaining(now).is_some())
     }
 
     /// Does beforehand what a store with this bug would do, or changes the request to what such a store would see.
@@ -370,6 +410,10 @@ impl Ledgers {
             (Bug::HeldIgnored, Op::Claim(request)) if held.is_some_and(|token| token != request.token) => {
                 ledger.expire_mark(&self.slot, now);
                 Op::Claim(request)
+            }
+            (Bug::PauseIgnored, op @ Op::Claim(_)) => {
+                ledger.resume(self.slot.job(), &audit(now), now);
+                op
             }
             (Bug::LimitIgnored, Op::Claim(request)) => Op::Claim(ClaimRequest { max_attempts: 9, ..request }),
             (Bug::EndIgnored, Op::Claim(request)) => {
@@ -395,6 +439,11 @@ impl Ledgers {
             (_, op) => op,
         }
     }
+}
+
+fn audit(at: DateTime<Utc>) -> Audit {
+    let none = String::new();
+    Audit { verb: none.clone(), who: "ana".to_owned(), host: none.clone(), why: none, at }
 }
 
 /// Everything that is kept of locks, which the contract does not show: the numbers that were given, and the tokens that are spent.

@@ -48,6 +48,16 @@ impl Turn<'_> {
             Happening::Wipe => self.wipe(),
             Happening::Close => self.close(),
             Happening::Stranger(stranger) => self.move_stranger(stranger),
+            Happening::Pause => {
+                self.state.left.pauses -= 1;
+                self.serve_for_stranger(Op::Pause);
+                self.state.judge.paused();
+            }
+            Happening::Resume => {
+                self.serve_for_stranger(Op::Resume);
+                let within = self.world.setup.begin < self.state.now;
+                self.state.judge.resumed(within);
+            }
         }
     }
 
@@ -65,7 +75,12 @@ impl Turn<'_> {
         let open = !self.state.judge.is_done()
             && self.state.judge.used() < MAX_ATTEMPTS
             && (self.world.setup.begin..self.world.setup.end).contains(&self.state.now);
-        let counts = self.world.setup.pace == Pace::Prompt && able && open && !busy && !rivals::are_there(self.state);
+        let counts = self.world.setup.pace == Pace::Prompt
+            && able
+            && open
+            && !busy
+            && !rivals::are_there(self.state)
+            && !self.state.judge.is_paused();
         self.state.idle = if counts { self.state.idle + 1 } else { 0 };
         self.state.now += 1;
         let (ledger, now) = (self.state.ledger, self.state.now);
@@ -91,7 +106,7 @@ impl Turn<'_> {
         self.state.ledger = served.ledger;
         let messages = (memory.messages.ops.get(op), memory.messages.replies.get(served.reply));
         let State { judge, facts, idle, .. } = &mut *self.state;
-        if !messages.0.kind().is_of_locks() {
+        if messages.0.kind().is_of_slot() {
             judge.served((setup, now), messages, (&served.before, &served.after), facts);
         }
         let wakes = if setup.wakes { served.wakes.clone() } else { Vec::new() };
@@ -154,6 +169,7 @@ impl Turn<'_> {
         let op = self.mixed_up((kind, op), n).unwrap_or(op);
         let answer = self.taken_for_hold(kind, answer);
         self.note_locks(n, answer);
+        self.note_pause(n, answer);
         let strange = kind == Kind::Renew && self.node(n).holds != Some(tag);
         self.tell(n, Input::Answer(kind, op, answer));
         let moved = self.node(n).machine != before;
@@ -178,6 +194,15 @@ impl Turn<'_> {
             let node = self.node(n);
             node.waited |= fact == Fact::Waited && node.machine.is_some_and(|machine| machine.queueing);
         }
+    }
+
+    fn note_pause(&mut self, n: u8, answer: Answer) {
+        let Answer::Reply(id) = answer else { return };
+        let paused = self.memory(|memory| matches!(memory.messages.replies.get(id), Reply::Pause(true)));
+        let node = self.node(n);
+        node.paused |= paused && node.machine.is_some_and(|machine| machine.queueing);
+        let ends = node.paused;
+        self.state.facts.note(Fact::PauseHeard, ends);
     }
 
     /// What a driver that takes anything for a grant of locks makes of an answer.
@@ -343,6 +368,8 @@ impl Turn<'_> {
     /// A command is started, at once.
     fn run(&mut self, n: u8, attempt: u32, fence: Option<u64>) {
         self.check_locks(fence);
+        let paused = self.node(n).paused;
+        self.state.facts.note(Fact::StartedPaused, paused);
         self.state.begun += u8::from(fence.is_some());
         let alive = |node: &Node| matches!(node.command, Command::Runs | Command::Stopping);
         for other in &mut self.state.nodes {
@@ -397,7 +424,7 @@ impl Turn<'_> {
         let node = self.node(n);
         let (overlapped, told) = (node.overlapped, node.told);
         let in_vain = std::mem::take(&mut node.waited);
-        (node.holds, node.overlapped, node.told, node.fence) = (None, false, false, None);
+        (node.holds, node.overlapped, node.told, node.fence, node.paused) = (None, false, false, None, false);
         self.state.facts.note(Fact::GivenBackUnstarted, in_vain);
         // A store that has forgotten the lease grants another, and both runs may settle before either renews.
         let kept = self.kept();

@@ -54,6 +54,8 @@ pub(crate) struct Node {
     pub(crate) fence: Option<u64>,
     /// Its attempt has waited for its locks.
     pub(crate) waited: bool,
+    /// It was told, while its attempt waited, that the job is paused.
+    pub(crate) paused: bool,
 }
 
 impl Call {
@@ -78,7 +80,10 @@ impl Hash for Call {
 impl Hash for Node {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         let machine = self.machine.map_or(0, |machine| u64::from(machine.id) + 1);
-        let flags = u64::from(self.waited) << 2 | u64::from(self.overlapped) << 1 | u64::from(self.told);
+        let flags = u64::from(self.paused) << 3
+            | u64::from(self.waited) << 2
+            | u64::from(self.overlapped) << 1
+            | u64::from(self.told);
         let small = u64::from(self.starts) << 8 | (self.command as u64) << 4 | flags;
         let holds = self.holds.map_or(0, |tag| u64::from(tag.bits()) + 1);
         hasher.write_u64(machine << 32 | small);
@@ -102,6 +107,7 @@ impl Node {
             told: false,
             fence: None,
             waited: false,
+            paused: false,
         }
     }
 }
@@ -162,6 +168,9 @@ pub(crate) enum Happening {
     Close,
     /// A stranger comes, looks again, or leaves.
     Stranger(u8),
+    /// An operator pauses the job, or resumes it.
+    Pause,
+    Resume,
 }
 
 /// The model: a setup, and what was computed so far.
@@ -323,6 +332,12 @@ impl Model for World {
             }
         }
         actions.extend(rivals::able(&self.setup, state).into_iter().map(Happening::Stranger));
+        // A pause that begins after the slot is nothing to it.
+        if state.judge.is_paused() {
+            actions.push(Happening::Resume);
+        } else if state.left.pauses > 0 && state.now < self.setup.end {
+            actions.push(Happening::Pause);
+        }
         if state.left.wipes > 0 {
             actions.push(Happening::Wipe);
         }
