@@ -8,7 +8,8 @@ use cronward::job::OnLost;
 use super::check::breaks;
 use super::properties::{
     ANSWERS, CLOSED, COSTS, DONE, ERRORS, HEARD, HEEDED, KILLED, KNOWN, LEFT, LOCKED, LOOKED_AT, LOOKS_AGAIN, MAXIMUM,
-    ONE_LEASE, PAUSED, RISE, SAME_TOKEN, STALE, STARTS, SUCCESS, TOLD, UNDER_LOCKS, VERDICT, WITHIN, every,
+    ONE_LEASE, PAUSED, REOPENED, RISE, SAME_TOKEN, STALE, STARTS, SUCCESS, TOLD, UNDER_LOCKS, UNLOCKED, VERDICT,
+    WITHIN, every,
 };
 use super::rivals::{ONE, RIVAL};
 use super::setup::{Bug, Faults, NONE, Pace, Setup};
@@ -17,6 +18,7 @@ const LOSS: Faults = Faults { losses: 1, ..NONE };
 const REFUNDS: Faults = Faults { shutdowns: 1, losses: 1, ..NONE };
 const CRASH: Faults = Faults { crashes: 1, ..NONE };
 const PAUSE: Faults = Faults { pauses: 1, ..NONE };
+const VERB: Faults = Faults { verbs: 1, ..NONE };
 const PROMPT: Setup = Setup::small(Pace::Prompt, NONE);
 const STALLING: Setup = Setup::small(Pace::Stalling, NONE);
 const LOCKED_UP: Setup = Setup { locks: Some(ONE), ..PROMPT };
@@ -51,6 +53,8 @@ const CONTROLS: &[(Bug, Setup, &[&str])] = &[
     (Bug::WaitCounts, LOCKED_UP, &[COSTS]),
     (Bug::LocksKept, LOCKED_UP, &[LEFT]),
     (Bug::NeverAsksAgain, Setup { end: 5, horizon: 5, ..LOCKED_UP }, &[LOOKED_AT]),
+    (Bug::UnlockIgnored, Setup { faults: VERB, ..STALLING }, &[UNLOCKED]),
+    (Bug::DoneAgain, Setup { faults: Faults { copies: 1, ..VERB }, ..PROMPT }, &[REOPENED]),
     (Bug::PauseIgnored, Setup { faults: PAUSE, ..PROMPT }, &[PAUSED]),
     (Bug::PauseUnheard, Setup { faults: PAUSE, ..LOCKED_UP }, &[HEARD, HEEDED]),
 ];

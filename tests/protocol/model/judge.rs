@@ -7,7 +7,7 @@ use cronward::reply::{Claim, Release, Renewal, Settlement};
 use cronward::slot::{Mark, RunRecord, Verdict};
 
 use super::setup::{MAX_ATTEMPTS, Setup, Tag, Tick, name};
-use super::store::{Kind, Op, Reply, View};
+use super::store::{Kind, Op, Reply, Verb, View};
 
 /// What a step was: a broken invariant, or something that has to be possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub(crate) enum Fact {
     StartedPaused,
     PauseHeard,
     Skipped,
+    UnlockUndone,
+    ResetUndone,
 }
 
 /// The facts of one step.
@@ -76,18 +78,50 @@ struct Grant {
     settled: bool,
     /// The store had forgotten it and was told how it ended.
     remembered: bool,
+    /// The store was told that it ended well.
+    succeeded: bool,
+    /// So it was before an operator opened the slot again.
+    reopened: bool,
+    /// An operator took its lease.
+    unlocked: bool,
+    /// A success beside it had ended its lease, and an operator has opened the slot since.
+    ended: bool,
 }
 
 impl Hash for Grant {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let flags = u64::from(self.settled) << 1 | u64::from(self.remembered);
+        let operated = u64::from(self.succeeded) << 5
+            | u64::from(self.ended) << 4
+            | u64::from(self.reopened) << 3
+            | u64::from(self.unlocked) << 2;
+        let flags = operated | u64::from(self.settled) << 1 | u64::from(self.remembered);
         let small = u64::from(self.attempt) << 16 | u64::from(self.until) << 8 | flags;
         hasher.write_u64(u64::from(self.tag.bits()) << 32 | small);
     }
 }
 
+/// Who operates, as if it were a node.
+pub(crate) const OPERATOR: u8 = 7;
+
 /// A pause of so many ticks is as good as one of more.
 const LONG: u8 = 8;
+
+impl Grant {
+    /// Of one that was granted; or that a store which had forgotten it hears of as it ends.
+    const fn new((tag, attempt): (Tag, u32), remembered: bool) -> Self {
+        Self {
+            tag,
+            attempt,
+            until: 0,
+            settled: remembered,
+            remembered,
+            succeeded: false,
+            reopened: false,
+            unlocked: false,
+            ended: false,
+        }
+    }
+}
 
 /// What the judge remembers. What a store has forgotten is forgotten here too: the invariants are of a store that keeps
 /// what it acknowledged.
@@ -95,6 +129,8 @@ const LONG: u8 = 8;
 pub(crate) struct Judge {
     grants: Vec<Grant>,
     refunds: u32,
+    /// Attempts up to this one were forgiven by a reset.
+    forgiven: u32,
     done_by: Option<Tag>,
     told: bool,
     /// Some command ended well. Not forgotten.
@@ -112,11 +148,57 @@ impl Judge {
 
     /// Attempts that count: a store that has forgotten some learns of them by the number of a later one.
     pub(crate) fn used(&self) -> u32 {
-        self.grants.iter().map(|grant| grant.attempt).max().unwrap_or(0).saturating_sub(self.refunds)
+        self.newest().saturating_sub(self.refunds)
     }
 
     pub(crate) fn succeeded(&mut self) {
         self.succeeded = true;
+    }
+
+    /// An operator's verb was applied; who held the lease before.
+    pub(crate) fn operated(&mut self, verb: Verb, holder: Option<Tag>) {
+        match verb {
+            Verb::Unlock => {
+                for grant in self.grants.iter_mut().filter(|grant| Some(grant.tag) == holder) {
+                    (grant.until, grant.settled, grant.unlocked) = (0, true, true);
+                }
+            }
+            Verb::Reset => {
+                self.refunds = self.newest();
+                self.forgiven = self.newest();
+                let done_by = self.done_by.take();
+                for grant in &mut self.grants {
+                    grant.reopened |= grant.succeeded;
+                    grant.ended |= done_by.is_some() && !grant.settled;
+                }
+                self.told = false;
+            }
+            Verb::MarkDone => {
+                // The operator says that it was done.
+                self.done_by = Some(Tag::of(OPERATOR));
+                self.succeeded = true;
+            }
+        }
+    }
+
+    /// The number of the newest attempt that is known.
+    pub(crate) fn newest(&self) -> u32 {
+        self.grants.iter().map(|grant| grant.attempt).max().unwrap_or(0)
+    }
+
+    /// The same of the claim that was granted with this number, and another was granted since.
+    pub(crate) fn was_followed(&self, attempt: u32) -> bool {
+        let ended = |grant: &Grant| grant.attempt == attempt && (grant.unlocked || grant.ended);
+        self.newest() > attempt && self.grants.iter().any(ended)
+    }
+
+    fn was_unlocked(&self, tag: Tag, attempt: u32) -> bool {
+        self.grants.iter().any(|grant| (grant.tag, grant.attempt) == (tag, attempt) && grant.unlocked)
+    }
+
+    /// Whether an operator has ended this claim's lease, by one verb or another.
+    pub(crate) fn was_ended(&self, tag: Tag) -> bool {
+        self.grants.iter().any(|grant| grant.tag == tag && (grant.unlocked || grant.ended))
     }
 
     pub(crate) const fn is_paused(&self) -> bool {
@@ -176,6 +258,9 @@ impl Judge {
         match reply {
             Reply::Claim(Claim::Claimed { attempt, .. }) => self.granted(setup, (tag, *attempt), now, facts),
             Reply::Claim(Claim::Early { .. }) => facts.note(Fact::TooEarly, true),
+            Reply::Renewal(Renewal::Renewed | Renewal::Restored) if self.was_unlocked(tag, attempt) => {
+                facts.note(Fact::UnlockUndone, true);
+            }
             Reply::Renewal(Renewal::Renewed) => self.leased((tag, attempt), until, now, facts),
             Reply::Renewal(Renewal::Restored) => {
                 self.count((tag, attempt), facts);
@@ -183,7 +268,7 @@ impl Judge {
             }
             Reply::Settlement(answer) => {
                 self.remember((tag, attempt));
-                self.completed(tag, answer, facts);
+                self.completed((tag, answer), after, facts);
             }
             Reply::Release(answer) => {
                 self.remember((tag, attempt));
@@ -191,7 +276,8 @@ impl Judge {
             }
             Reply::Claim(_) | Reply::Renewal(_) => {}
             // Of locks, of which nothing is asked here.
-            Reply::Acquired(_) | Reply::LockRenewal(_) | Reply::LockRelease(_) | Reply::Pause(_) => {}
+            Reply::Acquired(_) | Reply::LockRenewal(_) | Reply::LockRelease(_) => {}
+            Reply::Pause(_) | Reply::Intervention(_) => {}
         }
         self.look_at_done(after, facts);
     }
@@ -205,7 +291,8 @@ impl Judge {
         facts.note(Fact::GrantedOutside, !told_again && (now < setup.begin || now >= setup.end));
         if let Some(first) = self.grants.iter().filter(own).max_by_key(|grant| grant.attempt) {
             // Also when its lease has lapsed: the answer may have been lost. A token whose run is over is granted nothing.
-            let newest = self.grants.iter().all(|grant| grant.attempt <= first.attempt);
+            // One that was forgiven counts no more, and whoever did not hear of it is granted another.
+            let newest = self.newest() == first.attempt && first.attempt > self.forgiven;
             let same = first.attempt == attempt;
             facts.note(Fact::TokenGrantedTwice, first.settled || newest && !same);
             facts.note(Fact::LostReplyFree, same);
@@ -220,7 +307,7 @@ impl Judge {
             return;
         }
         facts.note(Fact::AttemptFell, self.grants.iter().any(|grant| grant.attempt >= attempt));
-        self.grants.push(Grant { tag, attempt, until: 0, settled: false, remembered: false });
+        self.grants.push(Grant::new((tag, attempt), false));
         facts.note(Fact::Granted, true);
         let grants = u32::try_from(self.grants.iter().filter(|grant| !grant.remembered).count()).expect("few grants");
         facts.note(Fact::TooManyGrants, grants - self.refunds > MAX_ATTEMPTS);
@@ -229,7 +316,7 @@ impl Judge {
     /// A settlement of an attempt that the store has forgotten makes it known again.
     fn remember(&mut self, (tag, attempt): (Tag, u32)) {
         if !self.grants.iter().any(|grant| (grant.tag, grant.attempt) == (tag, attempt)) {
-            self.grants.push(Grant { tag, attempt, until: 0, settled: true, remembered: true });
+            self.grants.push(Grant::new((tag, attempt), true));
         }
     }
 
@@ -242,12 +329,18 @@ impl Judge {
     }
 
     /// I3: the first to be done stays.
-    fn completed(&mut self, tag: Tag, answer: &Settlement, facts: &mut Facts) {
+    fn completed(&mut self, (tag, answer): (Tag, &Settlement), after: &View, facts: &mut Facts) {
+        // A repetition does not undo what an operator has opened since.
+        if self.done_by.is_none() && self.grants.iter().any(|grant| grant.tag == tag && grant.reopened) {
+            facts.note(Fact::ResetUndone, matches!(after.record.mark, Mark::Done(_)));
+            return;
+        }
         let first = *self.done_by.get_or_insert(tag);
         facts.note(Fact::DoneTakenBack, first != tag && *answer == Settlement::Recorded);
         for grant in &mut self.grants {
             grant.until = 0;
             grant.settled |= grant.tag == tag;
+            grant.succeeded |= grant.tag == tag;
         }
     }
 

@@ -114,6 +114,19 @@ fn with_a_lock_and_a_store_that_forgets() {
 
 #[test]
 #[ignore = "minutes: make model-long"]
+fn with_an_operator_who_unlocks_resets_and_marks_done_in_larger_worlds() {
+    let verb = Faults { verbs: 1, ..NONE };
+    holds("long: stalls, a verb", short(verb), &[RETRY]);
+    let two = Setup::small(Pace::Prompt, Faults { verbs: 2, losses: 1, ..NONE });
+    holds("long: two verbs, a loss", Setup { end: 3, ..two }, &[RETRY, LOST_REPLY]);
+    let lock = |faults| Setup { end: 3, horizon: 3, ..locked(Pace::Prompt, faults, ONE) };
+    holds("long: a lock, a verb, a loss", lock(Faults { losses: 1, ..verb }), &[AFTER_WAIT, LATE_COPY]);
+    holds("long: a lock, a verb, a crash", lock(Faults { crashes: 1, ..verb }), &[AFTER_WAIT]);
+    holds("long: a lock, a verb, a pause", lock(Faults { pauses: 1, ..verb }), &[AFTER_WAIT, ENDED_BY_PAUSE]);
+}
+
+#[test]
+#[ignore = "minutes: make model-long"]
 fn with_an_operator_who_pauses_the_job_and_messages_that_stall() {
     holds("long: stalls, a pause", short(Faults { pauses: 1, ..NONE }), &[RETRY]);
 }

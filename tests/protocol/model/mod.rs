@@ -11,7 +11,7 @@
 //! before whatever else happens in its tick, save what a loss, a copy, a crash or a shutdown makes of it: in any order it would be
 //! many times the states. Worlds without faults (`a lock`) and some of `larger` have every order.
 //!
-//! **What is left out**: operators' verbs but for pause and resume, older slots, `on_store_error = "run"`, timeouts of commands, clocks
+//! **What is left out**: older slots, `on_store_error = "run"`, timeouts of commands, clocks
 //! that drift apart, a store that forgets a part. A command starts in the moment of its grant, or of the grant of its locks. Of jobs
 //! that share locks one is modelled, and of locks those that are exclusive: the rules for others are visited in `locks`.
 //!
@@ -177,6 +177,23 @@ fn with_an_operator_who_pauses_the_job() {
     holds("a lock, a pause", short, &[AFTER_WAIT, IN_VAIN, ENDED_BY_PAUSE, SKIPPED]);
     let shutdown = Setup { faults: Faults { pauses: 1, shutdowns: 1, ..NONE }, ..short };
     holds("a lock, a pause, shutdowns", shutdown, &[AFTER_WAIT, ENDED_BY_PAUSE]);
+}
+
+#[test]
+fn with_an_operator_who_unlocks_resets_and_marks_done() {
+    let prompt = Setup { horizon: 5, ..Setup::small(Pace::Prompt, Faults { verbs: 1, ..NONE }) };
+    holds("a verb", prompt, &[RETRY, EXHAUSTED]);
+    let faults = |faults| Setup { faults, end: 3, horizon: 4, ..prompt };
+    let one = Faults { verbs: 1, ..NONE };
+    holds("two verbs", faults(Faults { verbs: 2, ..NONE }), &[RETRY, EXHAUSTED]);
+    holds("a verb, a loss", faults(Faults { losses: 1, ..one }), &[RETRY, LOST_REPLY]);
+    holds("a verb, a copy", faults(Faults { copies: 1, ..one }), &[RETRY]);
+    holds("a verb, a crash", faults(Faults { crashes: 1, ..one }), &[RETRY]);
+    holds("a verb, shutdowns", faults(Faults { shutdowns: 1, ..one }), &[RETRY, REFUND]);
+    let wakes = Setup { retry: 1, wakes: true, ..faults(one) };
+    holds("a verb, wake-ups", wakes, &[RETRY]);
+    let lock = Setup { end: 3, horizon: 3, ..locked(Pace::Prompt, one, ONE) };
+    holds("a lock, a verb", lock, &[AFTER_WAIT, IN_VAIN]);
 }
 
 #[test]

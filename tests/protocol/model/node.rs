@@ -259,7 +259,7 @@ fn tell(machine: &mut SlotMachine, setup: &Setup, tick: Tick, input: Input, mess
             let heard = hear(answer, messages, Reply::pause);
             machine.handle_pause(now, heard.map(|paused| paused && setup.bug != Some(Bug::PauseUnheard)));
         }
-        Input::Answer(Kind::Pause | Kind::Resume, ..) => unreachable!("no node's call"),
+        Input::Answer(Kind::Pause | Kind::Resume | Kind::Operate, ..) => unreachable!("no node's call"),
         Input::Answer(kind @ (Kind::Acquire | Kind::RenewLock | Kind::Release), op, answer) => {
             let reply = match kind {
                 Kind::Acquire => LockReply::Acquired(hear(answer, messages, Reply::acquired)),

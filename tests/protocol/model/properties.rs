@@ -43,6 +43,8 @@ pub(crate) const LEFT: &str = "nothing is held for a slot that needs it no more"
 pub(crate) const PAUSED: &str = "nothing is granted while the job is paused";
 pub(crate) const HEARD: &str = "an attempt that was told of a pause while it waited for locks starts nothing";
 pub(crate) const HEEDED: &str = "a pause ends a wait for locks within a renewal";
+pub(crate) const UNLOCKED: &str = "a lease that an operator took is renewed no more";
+pub(crate) const REOPENED: &str = "a slot that an operator opened is not done by a repetition";
 pub(crate) const KILLED: &str = "on_lost = kill: no two commands run at once";
 
 pub(crate) const RETRY: &str = "a retry";
@@ -155,6 +157,8 @@ const OF_LOCKS_IN_TIME: [Law; 3] = [
             let (faults, left) = (&world.setup.faults, &state.left);
             // A copy of a claim may be granted when its node has heard another answer.
             let struck = faults.crashes - left.crashes + faults.losses - left.losses + faults.copies - left.copies;
+            // Who is unlocked while it waits has used one.
+            let struck = struck + faults.verbs - left.verbs;
             let kept = left.wipes == faults.wipes;
             let waiting =
                 state.nodes.iter().filter(|node| node.machine.is_some_and(|machine| machine.queueing)).count();
@@ -182,7 +186,10 @@ const OF_LOCKS_IN_TIME: [Law; 3] = [
 /// Where somebody pauses the job.
 const OF_PAUSES: [Law; 2] = [never!(PAUSED, GrantedPaused), never!(HEARD, StartedPaused)];
 
-/// The same, with prompt nodes and messages.
+/// Where somebody operates on the slot.
+const OF_VERBS: [Law; 2] = [never!(UNLOCKED, UnlockUndone), never!(REOPENED, ResetUndone)];
+
+/// The same as of pauses, with prompt nodes and messages.
 const HEEDED_IN_TIME: Law = Law {
     name: HEEDED,
     holds: |world, state| {
@@ -232,6 +239,9 @@ pub(crate) fn laws(setup: &Setup) -> Vec<Law> {
     if setup.faults.pauses > 0 {
         laws.extend(OF_PAUSES);
     }
+    if setup.faults.verbs > 0 {
+        laws.extend(OF_VERBS);
+    }
     if setup.faults.pauses > 0 && setup.pace == Pace::Prompt {
         laws.push(HEEDED_IN_TIME);
     }
@@ -244,8 +254,8 @@ pub(crate) fn laws(setup: &Setup) -> Vec<Law> {
 /// Every law there is.
 pub(crate) fn every() -> impl Iterator<Item = &'static str> {
     let of_locks = OF_LOCKS.iter().chain(&OF_LOCKS_IN_TIME);
-    let of_pauses = OF_PAUSES.iter().chain([&HEEDED_IN_TIME]);
-    SAFETY.iter().chain(&LIVENESS).chain([&NO_OVERLAP]).chain(of_locks).chain(of_pauses).map(|law| law.name)
+    let of_operators = OF_PAUSES.iter().chain([&HEEDED_IN_TIME]).chain(&OF_VERBS);
+    SAFETY.iter().chain(&LIVENESS).chain([&NO_OVERLAP]).chain(of_locks).chain(of_operators).map(|law| law.name)
 }
 
 /// What the checker looks at. Each property costs it a look-up in each state, so the laws are one where none should be

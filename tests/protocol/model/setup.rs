@@ -36,18 +36,29 @@ pub(crate) struct Faults {
     pub(crate) wipes: u8,
     /// An operator pauses the job, and resumes it at some moment or never.
     pub(crate) pauses: u8,
+    /// An operator unlocks the slot, resets it or marks it done.
+    pub(crate) verbs: u8,
 }
 
 impl Hash for Faults {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
-        let all = [0, self.pauses, self.losses, self.copies, self.crashes, self.restarts, self.shutdowns, self.wipes];
+        let all = [
+            self.verbs,
+            self.pauses,
+            self.losses,
+            self.copies,
+            self.crashes,
+            self.restarts,
+            self.shutdowns,
+            self.wipes,
+        ];
         hasher.write_u64(u64::from_be_bytes(all));
     }
 }
 
 /// Nothing strikes.
 pub(crate) const NONE: Faults =
-    Faults { losses: 0, copies: 0, crashes: 0, restarts: 0, shutdowns: 0, wipes: 0, pauses: 0 };
+    Faults { losses: 0, copies: 0, crashes: 0, restarts: 0, shutdowns: 0, wipes: 0, pauses: 0, verbs: 0 };
 
 /// How slow the world may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,6 +130,10 @@ pub(crate) enum Bug {
     NeverAsksAgain,
     /// A claim does not ask whether the job is paused.
     PauseIgnored,
+    /// An unlock is answered, and takes nothing.
+    UnlockIgnored,
+    /// Success that is told again marks the slot done, whatever an operator did in between.
+    DoneAgain,
     /// A driver takes each answer about a pause for one that there is none.
     PauseUnheard,
 }
@@ -252,6 +267,11 @@ pub(crate) struct Tag {
 }
 
 impl Tag {
+    /// Of somebody who claims nothing.
+    pub(crate) const fn of(node: u8) -> Self {
+        Self { node, start: 0, claim: 0 }
+    }
+
     /// The whole tag as a number.
     pub(crate) const fn bits(self) -> u32 {
         u32::from_be_bytes([0, self.node, self.start, self.claim])

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cronward::job::{LockName, NodeName};
-use cronward::reply::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement};
+use cronward::reply::{Claim, ClaimRequest, Closing, Intervention, Release, Renewal, Settlement};
 use cronward::resource::{AcquireRequest, Acquired, LockEntry, LockExit, LockHold, LockRelease, LockRenewal};
 use cronward::slot::{Audit, Lease, Mark, Outcome, RunRecord, Slot, SlotRecord, Token, Trigger, Verdict};
 use cronward::store::memory::Ledger;
 use cronward::wake::{Wake, WakeKind};
 
+use super::judge::OPERATOR;
 use super::memo::{Id, Memo, Numbered};
 use super::node::Messages;
 use super::rivals::Locks;
@@ -36,6 +37,15 @@ pub(crate) enum Op {
     /// An operator's.
     Pause,
     Resume,
+    Operate(Verb),
+}
+
+/// What an operator does to the slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Verb {
+    Unlock,
+    Reset,
+    MarkDone,
 }
 
 /// Which request.
@@ -52,6 +62,7 @@ pub(crate) enum Kind {
     AskPause,
     Pause,
     Resume,
+    Operate,
 }
 
 impl Kind {
@@ -78,6 +89,7 @@ pub(crate) enum Reply {
     LockRelease(LockRelease),
     /// Whether the job is paused.
     Pause(bool),
+    Intervention(Intervention),
 }
 
 impl Op {
@@ -94,6 +106,7 @@ impl Op {
             Self::AskPause => Kind::AskPause,
             Self::Pause => Kind::Pause,
             Self::Resume => Kind::Resume,
+            Self::Operate(_) => Kind::Operate,
         }
     }
 
@@ -107,7 +120,7 @@ impl Op {
             Self::RenewLock(hold) => hold.token,
             Self::Release(exit) => exit.token,
             // Of no claim.
-            Self::AskPause | Self::Pause | Self::Resume => NOBODY,
+            Self::AskPause | Self::Pause | Self::Resume | Self::Operate(_) => NOBODY,
         }
     }
 
@@ -115,7 +128,7 @@ impl Op {
     pub(crate) const fn attempt(&self) -> Option<u32> {
         match self {
             Self::Claim(_) | Self::Acquire(_) | Self::RenewLock(_) | Self::Release(_) => None,
-            Self::AskPause | Self::Pause | Self::Resume => None,
+            Self::AskPause | Self::Pause | Self::Resume | Self::Operate(_) => None,
             Self::Renew(lease) | Self::Complete(lease, ..) | Self::Fail(lease, ..) | Self::GiveBack(lease, _) => {
                 Some(lease.attempt)
             }
@@ -132,7 +145,7 @@ impl Op {
                 lease.claimed_at = lease.slot.start();
             }
             Self::Acquire(_) | Self::RenewLock(_) | Self::Release(_) => {}
-            Self::AskPause | Self::Pause | Self::Resume => {}
+            Self::AskPause | Self::Pause | Self::Resume | Self::Operate(_) => {}
         }
         if let Self::Complete(_, run, _) | Self::Fail(_, run, _) | Self::GiveBack(_, run) = &mut self {
             *run = RunRecord {
@@ -180,6 +193,7 @@ impl Reply {
     read!(lock_renewal, LockRenewal, LockRenewal);
     read!(lock_release, LockRelease, LockRelease);
     read!(pause, Pause, bool);
+    read!(intervention, Intervention, Intervention);
 }
 
 /// One step of the store.
@@ -375,6 +389,17 @@ impl Ledgers {
             Op::Release(_) if self.bug == Some(Bug::LocksKept) => Reply::LockRelease(LockRelease::Released),
             Op::Release(exit) => Reply::LockRelease(ledger.release(&exit, now)),
             Op::AskPause => Reply::Pause(self.is_paused(ledger, now)),
+            Op::Operate(Verb::Unlock) if self.bug == Some(Bug::UnlockIgnored) => {
+                Reply::Intervention(Intervention::Applied)
+            }
+            Op::Operate(verb) => {
+                let (slot, audit) = (&self.slot, audit(now));
+                Reply::Intervention(match verb {
+                    Verb::Unlock => ledger.unlock(slot, &audit, now),
+                    Verb::Reset => ledger.reset(slot, &audit, now),
+                    Verb::MarkDone => ledger.mark_done(slot, &audit, ticks(100), now),
+                })
+            }
             Op::Pause | Op::Resume => {
                 let (job, audit) = (self.slot.job(), audit(now));
                 match op {
@@ -432,6 +457,10 @@ impl Ledgers {
                 ledger.set_forgiven(&self.slot, view.forgiven + 1);
                 op
             }
+            (Bug::DoneAgain, op @ Op::Complete(..)) => {
+                ledger.mark_done(&self.slot, &audit(now), ticks(100), now);
+                op
+            }
             (Bug::DoneOverwritten, op @ Op::Complete(..)) => {
                 ledger.expire_mark(&self.slot, now);
                 op
@@ -443,7 +472,7 @@ impl Ledgers {
 
 fn audit(at: DateTime<Utc>) -> Audit {
     let none = String::new();
-    Audit { verb: none.clone(), who: "ana".to_owned(), host: none.clone(), why: none, at }
+    Audit { verb: none.clone(), who: name(OPERATOR).to_string(), host: none.clone(), why: none, at }
 }
 
 /// Everything that is kept of locks, which the contract does not show: the numbers that were given, and the tokens that are spent.

@@ -1,6 +1,6 @@
 //! One step of the world: what each happening does to the state. Which can happen is in `world`.
 
-use cronward::reply::Claim;
+use cronward::reply::{Claim, Intervention};
 use cronward::resource::{Acquired, LockRefusal, LockRenewal};
 use cronward::slot::Fence;
 use cronward::wake::WakeKind;
@@ -10,7 +10,7 @@ use super::memo::Id;
 use super::node::{Answer, Effect, Ending, Input, Step};
 use super::rivals;
 use super::setup::{Bug, MAX_ATTEMPTS, Pace, Tag, Tick};
-use super::store::{Kind, Op, Reply};
+use super::store::{Kind, Op, Reply, Verb};
 use super::world::{Call, Command, Happening, Memory, Node, State, Stray, World, numbers};
 
 /// One step in the making.
@@ -48,6 +48,7 @@ impl Turn<'_> {
             Happening::Wipe => self.wipe(),
             Happening::Close => self.close(),
             Happening::Stranger(stranger) => self.move_stranger(stranger),
+            Happening::Operate(verb) => self.operate(verb),
             Happening::Pause => {
                 self.state.left.pauses -= 1;
                 self.serve_for_stranger(Op::Pause);
@@ -58,6 +59,15 @@ impl Turn<'_> {
                 let within = self.world.setup.begin < self.state.now;
                 self.state.judge.resumed(within);
             }
+        }
+    }
+
+    /// An operator's verb. One that changes nothing is none.
+    fn operate(&mut self, verb: Verb) {
+        let holder = self.world.holder(self.state).0.map(Tag::from);
+        if self.serve_for_stranger(Op::Operate(verb)).intervention() == Intervention::Applied {
+            self.state.left.verbs -= 1;
+            self.state.judge.operated(verb, holder);
         }
     }
 
@@ -372,12 +382,15 @@ impl Turn<'_> {
         self.state.facts.note(Fact::StartedPaused, paused);
         self.state.begun += u8::from(fence.is_some());
         let alive = |node: &Node| matches!(node.command, Command::Runs | Command::Stopping);
-        for other in &mut self.state.nodes {
+        let beside = self.state.nodes.iter().any(alive);
+        // Whose lease an operator took before it heard of its grant may start later than who followed: it is the one to be told.
+        let followed = self.state.judge.was_followed(attempt);
+        for other in self.state.nodes.iter_mut().filter(|_| !followed) {
             other.overlapped |= alive(other);
         }
         let node = self.node(n);
         let waited = std::mem::take(&mut node.waited);
-        (node.command, node.overlapped, node.told, node.fence) = (Command::Runs, false, false, fence);
+        (node.command, node.overlapped, node.told, node.fence) = (Command::Runs, followed && beside, false, fence);
         self.state.facts.note(Fact::StartedAfterWait, waited);
         let nodes: Vec<Node> = self.state.nodes.clone();
         let dead = |tag: Tag| {
@@ -409,7 +422,8 @@ impl Turn<'_> {
         let (now, kept) = (self.state.now, self.kept());
         let State { judge, facts, .. } = &mut *self.state;
         // A stale holder that succeeds has done the slot, whoever was granted it meanwhile.
-        let gone = |tag| !judge.stands(tag, now) && !judge.is_done();
+        // Nor is a holder whose lease an operator took wrong to start: it has yet to be told.
+        let gone = |tag| !judge.stands(tag, now) && !judge.is_done() && !judge.was_ended(tag);
         facts.note(Fact::ErrorStarted, grant.is_none());
         facts.note(Fact::StartedWithoutLease, kept && grant.is_some_and(gone));
     }

@@ -14,7 +14,7 @@ use super::node::{Ending, Machine, Machines, Messages};
 use super::properties::{self, Law};
 use super::rivals::{self, Stranger};
 use super::setup::{Bug, Faults, Pace, Setup, Tag, Tick};
-use super::store::{Kind, Ledgers, Reply};
+use super::store::{Kind, Ledgers, Reply, Verb};
 use super::turn::Turn;
 
 /// One call of a node.
@@ -171,6 +171,7 @@ pub(crate) enum Happening {
     /// An operator pauses the job, or resumes it.
     Pause,
     Resume,
+    Operate(Verb),
 }
 
 /// The model: a setup, and what was computed so far.
@@ -337,6 +338,9 @@ impl Model for World {
             actions.push(Happening::Resume);
         } else if state.left.pauses > 0 && state.now < self.setup.end {
             actions.push(Happening::Pause);
+        }
+        if state.left.verbs > 0 {
+            actions.extend([Verb::Unlock, Verb::Reset, Verb::MarkDone].map(Happening::Operate));
         }
         if state.left.wipes > 0 {
             actions.push(Happening::Wipe);
