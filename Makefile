@@ -4,7 +4,7 @@ CARGO ?= cargo
 CARGO_DENY_VERSION = 0.20.2
 
 .DEFAULT_GOAL := help
-.PHONY: help test browser test-servers model-long lint fmt clippy doc deny tree features units deploy-check fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci site dist
+.PHONY: help test browser test-servers model-long lint fmt clippy doc deny tree features units deploy-check fuzz-check sequences-long sim sim-fresh sim-long sim-speed bench overload report chaos chaos-stores ci site first-run dist
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -60,6 +60,10 @@ deploy-check: ## Check everything in deploy/ by the programs that will read it
 
 site: ## Make the site of the documents in target/site, and check its links
 	SITE=$(CURDIR)/target/site scripts/deploy/check.sh site
+
+# Machines differ, so the time fails nothing, unless LIMIT says from how many seconds on it does: LIMIT=240 make first-run
+first-run: ## Measure the time from a fresh clone to the first guarded run, crates downloaded; minutes on a quiet machine
+	@scripts/first-run.sh
 
 dist: ## Build everything of a release into target/dist/release: programs, packages, what is in them, checksums; a quarter of an hour
 	@scripts/dist.sh

@@ -18,6 +18,20 @@ listed() {
         -not -name '*.lock' -printf '%p %M %U:%G\n' | sort)
 }
 
+# What the README promises to who installs a package: seconds. The promise is 10; on a machine that does nothing else it is one.
+first_run() {
+    local root=$1 begun=${EPOCHREALTIME/./} took
+    shift
+    "$@"
+    # As the daemon's user and in the folder that the unit gives it.
+    chroot "$root" install -d -o cronward -g cronward -m 750 /var/lib/cronward
+    chroot "$root" setpriv --reuid cronward --regid cronward --clear-groups env STATE_DIRECTORY=/var/lib/cronward \
+        cronward exec --store sqlite --job try -- true || fail "no guarded run"
+    took=$(((${EPOCHREALTIME/./} - begun) / 1000))
+    echo "from the package to the end of the first guarded run: $took ms"
+    ((took <= 10000)) || fail "the first guarded run ended $took ms after the installation began, and 10 s are promised"
+}
+
 # What holds for an installed package, whichever made it.
 check_installed() {
     local root=$1
@@ -25,10 +39,6 @@ check_installed() {
     [ "$(chroot "$root" stat -c '%U:%G %a' /etc/cronward/jobs.toml)" = "root:cronward 640" ] || fail "the rights of jobs.toml are wrong"
     chroot "$root" setpriv --reuid cronward --regid cronward --clear-groups cronward check --config /etc/cronward/jobs.toml ||
         fail "cronward check refuses the installed jobs.toml"
-    # One guarded run, as the daemon's user and in the folder that the unit gives it.
-    chroot "$root" install -d -o cronward -g cronward -m 750 /var/lib/cronward
-    chroot "$root" setpriv --reuid cronward --regid cronward --clear-groups env STATE_DIRECTORY=/var/lib/cronward \
-        cronward exec --store sqlite --job try -- true || fail "no guarded run"
     if find "$root/etc/systemd" -name 'cronward*' | grep -q .; then
         fail "the unit is enabled"
     fi
@@ -76,7 +86,7 @@ fresh "$root"
 listed "$root" >"$work/before"
 cp "$root/etc/passwd" "$root/etc/group" "$work/"
 cp "$deb" "$root/tmp/cronward.deb"
-chroot "$root" dpkg --install /tmp/cronward.deb
+first_run "$root" chroot "$root" dpkg --install /tmp/cronward.deb
 check_installed "$root"
 chroot "$root" dpkg --remove cronward
 [ -e "$root/etc/cronward/jobs.toml" ] || fail "removal took the file of jobs"
@@ -96,7 +106,7 @@ mkdir -p "$root"/usr/lib/sysusers.d "$root"/usr/share/{fish/vendor_completions.d
 rpm --root "$root" --dbpath /var/lib/rpm --initdb
 listed "$root" >"$work/before"
 # Debian's glibc is none that rpm knows of.
-rpm --root "$root" --dbpath /var/lib/rpm --nodeps --install "$rpm"
+first_run "$root" rpm --root "$root" --dbpath /var/lib/rpm --nodeps --install "$rpm"
 check_installed "$root"
 rpm --root "$root" --dbpath /var/lib/rpm --nodeps --erase cronward
 rm -rf "$root/var/lib/cronward"
