@@ -81,6 +81,11 @@ rpm -K --nosignature "$rpm"
 [ "$(rpm -qp --configfiles "$rpm" | sort | tr '\n' ' ')" = "/etc/cronward/jobs.toml /etc/logrotate.d/cronward " ] || fail "conf-files of the rpm"
 [ "$(dpkg-deb -I "$deb" conffiles | sort | tr '\n' ' ')" = "/etc/cronward/jobs.toml /etc/logrotate.d/cronward " ] || fail "conf-files of the deb"
 
+# The texts that a package manager lists are Cargo.toml's.
+told=$(sed -n 's/^description = "\([^:"]*\).*/\1/p' Cargo.toml)
+[ "$(rpm -qp --queryformat '%{SUMMARY}' "$rpm")" = "$told" ] || fail "the summary of the rpm is not: $told"
+[ "A $(dpkg-deb -f "$deb" Description | sed -n 1p)" = "$told" ] || fail "the description of the deb is not: $told"
+
 root=$work/deb
 fresh "$root"
 listed "$root" >"$work/before"

@@ -3,9 +3,11 @@
 Asks no cluster. Called by scripts/deploy/check.sh, with the program `cronward` as the only argument. Ends with 1 at the first fault.
 """
 
+import copy
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -59,23 +61,35 @@ def check_file(text):
 
 
 def seconds(text):
-    return int(text[:-1]) * {"s": 1, "m": 60, "h": 3600}[text[-1]]
+    return sum(int(count) * {"s": 1, "m": 60, "h": 3600}[unit] for count, unit in re.findall(r"(\d+)([smh])", text))
 
 
-def check_grace(resources):
-    """The pod lives for drain + kill_after + 6 s after TERM."""
-    for resource in resources:
-        if resource["kind"] not in ("Deployment", "DaemonSet"):
+def default(key):
+    """What a key of jobs.toml is without a line of its own: tests/repository compares the page with the parser."""
+    return re.search(rf'^\| `{key}` \| `"(\w+)"` \|', (ROOT / "docs/jobs-toml.md").read_text(), re.M).group(1)
+
+
+def wanted_grace(text):
+    """How long a pod with this jobs.toml may need after TERM: drain, the longest kill_after, and 6 s for the last words to the store."""
+    file = tomllib.loads(text)
+    general = file.get("defaults", {}).get("kill_after", default("kill_after"))
+    kill_after = max(seconds(job.get("kill_after", general)) for job in file["jobs"].values())
+    return seconds(file["node"].get("drain", default("drain"))) + kill_after + 6
+
+
+def check_grace(resources, own):
+    """The pod lives as long as its own jobs.toml asks for; `own` names the ConfigMap that is not rendered here."""
+    files = {resource["metadata"]["name"]: resource["data"]["jobs.toml"] for resource in resources if resource["kind"] == "ConfigMap"}
+    for kind, name, spec in pods(resources):
+        if kind not in ("Deployment", "DaemonSet"):
             continue
-        spec = resource["spec"]["template"]["spec"]
-        wanted = [volume["configMap"]["name"] for volume in spec["volumes"] if "configMap" in volume]
-        files = [other["data"]["jobs.toml"] for other in resources if other["kind"] == "ConfigMap" and other["metadata"]["name"] in wanted]
-        for text in files:
-            told = dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line and not line.startswith("#"))
-            drain = seconds(told["drain"].strip('"'))
-            kill_after = seconds(told.get("kill_after", '"10s"').strip('"'))
-            if spec["terminationGracePeriodSeconds"] != drain + kill_after + 6:
-                fail(f"terminationGracePeriodSeconds is not {drain} + {kill_after} + 6")
+        used = [volume["configMap"]["name"] for volume in spec["volumes"] if "configMap" in volume]
+        if not used or (used != [own] and not set(used) <= files.keys()):
+            fail(f"{kind} {name} has no jobs.toml: {used}")
+        for text in (files[volume] for volume in used if volume != own):
+            grace, wanted = spec["terminationGracePeriodSeconds"], wanted_grace(text)
+            if grace != wanted:
+                fail(f"{kind} {name}: terminationGracePeriodSeconds is {grace}, and its jobs.toml asks for {wanted}")
 
 
 def pods(resources):
@@ -118,23 +132,39 @@ def check_base(resources):
         fail(f"the base has no {', '.join(sorted(missing))}")
 
 
-def check(what, text):
+def check_daemonset(base, overlay):
+    """One node on each machine that may be used, and else the base: nothing is lost, and nothing else is changed."""
+    wanted = {(one["kind"], one["metadata"]["name"]): one for one in copy.deepcopy(base) if one["kind"] != "PodDisruptionBudget"}
+    nodes = wanted["DaemonSet", "cronward"] = wanted.pop(("Deployment", "cronward"))
+    nodes["kind"] = "DaemonSet"
+    del nodes["spec"]["replicas"], nodes["spec"]["strategy"], nodes["spec"]["template"]["spec"]["topologySpreadConstraints"]
+    nodes["spec"]["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}}
+    machine = {"name": "MACHINE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    nodes["spec"]["template"]["spec"]["containers"][0].setdefault("env", []).append(machine)
+    found = {(one["kind"], one["metadata"]["name"]): one for one in overlay}
+    for key in wanted.keys() | found.keys():
+        if wanted.get(key) != found.get(key):
+            fail(f"overlays/daemonset: {key}: wanted\n{yaml.dump(wanted.get(key))}\nand it is\n{yaml.dump(found.get(key))}")
+
+
+def check(what, text, own=None):
     resources = [resource for resource in yaml.safe_load_all(text) if resource]
     names = [validate(resource) for resource in resources]
     for resource in resources:
         if resource["kind"] == "ConfigMap":
             check_file(resource["data"]["jobs.toml"])
-    check_grace(resources)
+    check_grace(resources, own)
     check_pods(resources)
     print(f"{what}: {len(names)} resources: {', '.join(names)}")
     return resources
 
 
 def kustomize():
-    for folder in ("base", "overlays/daemonset", "cronjob"):
-        resources = check(f"kubectl kustomize {folder}", rendered(ROOT / "deploy/kubernetes" / folder))
-        if folder == "base":
-            check_base(resources)
+    base, daemonset, _ = (
+        check(f"kubectl kustomize {folder}", rendered(ROOT / "deploy/kubernetes" / folder)) for folder in ("base", "overlays/daemonset", "cronjob")
+    )
+    check_base(base)
+    check_daemonset(base, daemonset)
     with tempfile.TemporaryDirectory(dir=ROOT / "deploy/kubernetes") as folder:
         file = pathlib.Path(folder, "kustomization.yaml")
         file.write_text("namespace: here\nresources: [../base]\ncomponents: [../components/monitoring]\n")
@@ -169,7 +199,7 @@ def chart():
             loaded.validate_schema(values)
             manifests = loaded.render(values, name="cronward", namespace="here")
             text = "\n---\n".join(text for path, text in sorted(manifests.items()) if not path.endswith("NOTES.txt"))
-            resources = check(f"helm template with {name}", text)
+            resources = check(f"helm template with {name}", text, values.get("existingConfigMap"))
             for resource in resources:
                 if resource["kind"] == "PrometheusRule" and resource["spec"] != yaml.safe_load((folder / "files/alerts.yaml").read_text()):
                     fail("the chart changes the alerts")

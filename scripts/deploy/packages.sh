@@ -21,6 +21,10 @@ glibc() {
 VERSION=$(field version)
 LICENSE=$(field license)
 HOMEPAGE=$(field homepage)
+SUMMARY=$(field description)
+SUMMARY=${SUMMARY%%:*}
+# Debian has it without an article.
+SYNOPSIS=${SUMMARY#A }
 GLIBC=$(glibc "$program")
 MAINTAINER=${CRONWARD_MAINTAINER:-The cronward contributors <cronward@cronward.invalid>}
 case $(uname -m) in
@@ -32,7 +36,7 @@ esac
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || echo 0)
 MTIME=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
 COMPRESSION=${COMPRESSION:-xz}
-export STAGE COMPRESSION VERSION LICENSE HOMEPAGE GLIBC MAINTAINER ARCH SOURCE_DATE_EPOCH MTIME
+export STAGE COMPRESSION VERSION LICENSE HOMEPAGE SUMMARY SYNOPSIS GLIBC MAINTAINER ARCH SOURCE_DATE_EPOCH MTIME
 
 strip -o "$STAGE/cronward" "$program"
 sed 's#/usr/local/bin/cronward#/usr/bin/cronward#' deploy/systemd/cronward.service >"$STAGE/cronward.service"
