@@ -42,7 +42,7 @@ if [ "${1:-}" = --local ]; then
         pids+=($!)
         eval "pid_$1=$!"
     }
-    up() {
+    container_up() {
         redis-server --port 0 --unixsocket "$folder/redis.sock" --dir "$folder" "${options[@]}" >"$folder/redis.log" &
         pids+=($!)
         until redis-cli -s "$folder/redis.sock" ping >/dev/null 2>&1; do sleep 0.2; done
@@ -62,15 +62,15 @@ if [ "${1:-}" = --local ]; then
         prometheus=http://$(address "$folder/prometheus.log" 'msg="Listening on" address=')
     }
     line() { command=(env HOSTNAME=operator "$cronward" "$@" --config jobs.toml); }
-    kill_node() { eval "kill -KILL \$pid_$1"; }
-    back() { eval "start_node $1 \$port_$1"; }
+    container_kill() { eval "kill -KILL \$pid_$1"; }
+    container_start() { eval "start_node $1 \$port_$1"; }
+    # A process in place of each container: what follows the command is for containers only, but for the name of the node.
+    containers() { "container_$1" "${@: -1}"; }
 else
     prometheus=http://127.0.0.1:9090
-    up() { docker compose up --build --detach; }
     # Of a container that is up.
     line() { command=(docker compose exec -T "$asked" cronward "$@"); }
-    kill_node() { docker compose kill "$1"; }
-    back() { docker compose start "$1"; }
+    containers() { docker compose "$@"; }
 fi
 asked=a
 
@@ -81,8 +81,17 @@ ask() {
     "${command[@]}"
 }
 
+# What the page has in these words: it asks `a`, and kills `b`.
+walked() { echo "docker compose $1" >>"$folder/walked"; }
+
+compose() {
+    walked "${*/%"${node:-b}"/b}"
+    containers "$@"
+}
+
 shown() {
-    echo "\$ cronward $1" | tee -a "$folder/shown"
+    walked "exec a cronward $1"
+    echo "\$ cronward $1"
     echo "$said"
 }
 
@@ -128,7 +137,7 @@ if [ "$(date -u +%H%M)" -ge 2355 ]; then
 fi
 
 step "1. Three nodes, one Redis"
-up
+compose up --build --detach
 wait_for 'a .*alive' nodes
 wait_for 'c .*alive' nodes
 # It ends with 1 for a warning as well.
@@ -144,8 +153,7 @@ wait_for 'report.*running' jobs
 node=$(grep -oE '"node": ?"[abc]"' <<<"$(ask show report --json)" | head -n 1 | grep -oE '[abc]"' | tr -d '"')
 [ -n "$node" ] || fail "no node runs report"
 [ "$node" != a ] || asked=b
-echo "\$ kill -9 $node"
-kill_node "$node"
+compose kill "$node"
 
 step "4. Another node takes over when the lease of 10 s has ended, and the work is done"
 watch_for 'report.*running +2/3' jobs --watch
@@ -164,12 +172,13 @@ measured 'sum(cronward_runs_total{job_name="report",result="success"}) >= bool 1
 until_fits '"name":"CronwardJobFailing"' curl --silent "$prometheus/api/v1/rules"
 
 step "7. The node comes back"
-back "$node"
+compose start "$node"
 wait_for "$node .*alive" nodes
 measured 'sum(up{job="cronward"})' 3
 
-# What the page says is what was walked.
-grep -oE 'docker compose exec a cronward [^`]+' README.md | sed 's/docker compose exec a/$/' | sort -u >"$folder/told"
-if comm -23 "$folder/told" <(sort -u "$folder/shown") | grep .; then
+# What the page says is what was walked; what it marks so is left to the reader.
+grep -oE 'docker compose [a-z][^`]+' README.md | grep -v '# not part of the walk$' | sort -u >"$folder/told"
+[ -s "$folder/told" ] || fail "README.md has no command"
+if comm -23 "$folder/told" <(sort -u "$folder/walked") | grep .; then
     fail "these commands of README.md are not walked through"
 fi

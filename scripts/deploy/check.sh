@@ -54,8 +54,21 @@ packages() {
     unshare --mount scripts/deploy/installed.sh "$(scripts/deploy/rootfs.sh "$tools")" "$work/packages"
 }
 
+# A whole release is not begun where a part of it cannot be made: a rustup without targets, and a cargo that must not be called.
+release_needs_all() {
+    mkdir "$work/bare"
+    printf '#!/bin/sh\nexit 0\n' >"$work/bare/rustup"
+    printf '#!/bin/sh\ntouch "%s"\nexit 1\n' "$work/bare/called" >"$work/bare/cargo"
+    chmod +x "$work"/bare/*
+    if PATH=$work/bare:$PATH scripts/dist.sh >"$work/bare/said" 2>&1 || [ -e "$work/bare/called" ]; then
+        fail "a release without a program for musl is begun"
+    fi
+    grep -q 'rustup target add .*-linux-musl.*STATIC=no' "$work/bare/said" || { cat "$work/bare/said"; fail "dist.sh does not say what is missing"; }
+}
+
 # A release, of the program that is there: how its packages are installed is another check's, so this is what else is in it.
 release() {
+    release_needs_all
     # A debug build is large, and xz slow.
     strip -o "$work/program" "$CRONWARD"
     COMPRESSION=gzip scripts/dist.sh "$work/program" "$work/release"
@@ -99,6 +112,17 @@ rotation() {
 # What the page says is what comes of it, with processes in place of containers.
 compose() {
     check-jsonschema --builtin-schema vendor.compose-spec deploy/compose/compose.yaml
+    python3 - <<'END'
+import pathlib, re, tomllib
+page = pathlib.Path("docs/jobs-toml.md").read_text()
+default = lambda key: re.search(rf'^\| `{key}` \| `"(\d+)s"` \|', page, re.M).group(1) + "s"
+seconds = lambda text: int(re.fullmatch(r"(\d+)s", text).group(1))
+told = tomllib.loads(pathlib.Path("deploy/compose/jobs.toml").read_text())
+kill_after = max(seconds(job.get("kill_after", default("kill_after"))) for job in told["jobs"].values())
+wanted = f'stop_grace_period: {seconds(told["node"]["drain"]) + kill_after + 6}s'
+for file in ("deploy/compose/compose.yaml", "deploy/compose/README.md"):
+    assert wanted in pathlib.Path(file).read_text(), f"{file}: the nodes need {wanted}"
+END
     mkdir "$work/compose"
     cp deploy/compose/prometheus.yaml deploy/prometheus/alerts.yaml "$work/compose"
     promtool check config "$work/compose/prometheus.yaml"

@@ -5,6 +5,7 @@ what the page promises does not happen.
 Called by scripts/deploy/check.sh with the program `cronward`, and the pages. Pages in two languages must have the same commands.
 """
 
+import itertools
 import os
 import pathlib
 import re
@@ -15,9 +16,10 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# Which other check makes what is in a block after `<!-- install -->`.
+# Which other check makes what is in a block or a table after `<!-- install -->`.
 INSTALLS = {
     "sudo apt install ./cronward_0.1.0-1_amd64.deb": "scripts/deploy/installed.sh installs the package by dpkg",
+    "sudo dnf install ./cronward-0.1.0-1.x86_64.rpm": "scripts/deploy/installed.sh installs the package by rpm",
     "docker build -t cronward -f deploy/docker/Dockerfile .": "scripts/deploy/images.sh builds it with buildah",
     "cargo install --path . --locked": "the tests are built of the same sources and the same lock file",
 }
@@ -81,6 +83,10 @@ def commands(page):
             mark = False
         elif line.strip() == "<!-- install -->":
             mark = True
+        elif mark and (row := re.match(r"\|[^|]*\| `([^|`]+)` \|", line)):
+            found.append((row.group(1), True))
+        elif mark and not line.startswith("|"):
+            mark = False
         elif inside and line.strip() and not line.startswith("#"):
             found.append((line, installs))
             ends = re.search(r"<<'(\w+)'$", line)
@@ -137,11 +143,17 @@ def run(cronward, page):
             redis.wait()
 
 
+def shown(page):
+    """The blocks that are no commands, such as outputs and the line of a crontab, which tests/cluster runs from README.md."""
+    return re.findall(r"^```(?!sh$)\w+\n.*?^```$", page.read_text(), re.M | re.S)
+
+
 def same(one, other):
     """But for texts of a person."""
-    strip = lambda page: [re.sub(r'(--reason|description =) ".*?"', r'\1 ""', bare(line)) for line, _ in commands(page)]
-    if strip(one) != strip(other):
-        sys.exit(f"docs: {one.relative_to(ROOT)} and {other.relative_to(ROOT)} have other commands:\n{strip(one)}\n{strip(other)}")
+    strip = lambda page: [re.sub(r'(--reason|description =) ".*?"', r'\1 ""', bare(line)) for line, _ in commands(page)] + shown(page)
+    for first, second in itertools.zip_longest(strip(one), strip(other)):
+        if first != second:
+            sys.exit(f"docs: {one.relative_to(ROOT)} and {other.relative_to(ROOT)} differ:\n{first}\n{second}")
 
 
 def main():
