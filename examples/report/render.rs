@@ -18,23 +18,23 @@ const READING: &str = "
 
 - A slot is *once* (one run, and done), *repeat* (several runs, one after the other), *overlap* (two at the same time) or *lost*
   (nobody did it). Faults were injected all the while, so repeats, overlaps and losses are expected.
-- What counts is whether each of them is *explained*: by a failure, a death or trouble that a node told of, or by a fault that was
+- What counts is whether each of them is *explained*: by a failure, a death or trouble that a node reported, or by a fault that was
   injected at that time and concerns that slot. [journal.md](journal.md) has the rules. What nothing explains is a failure of the guard.
 - *By lost data*: how many of the explained slots nothing would explain if the store had lost no data. One Redis whose replica
   takes over, with or without sentinels, and a Redis Cluster may lose the last writes: there they are to be expected. A store
   that keeps what it acknowledged has none, whatever befalls its servers.
 - *Other lives*: how often, after a fault of the server, another server led or the same one had begun anew, as they themselves
-  tell. A fault that should do so and does not fails the run.
+  report. A fault that should do so and does not fails the run.
 - The rule of three: with nothing unexplained in *n* slots, the true rate under these faults is below 3/*n*, at 95 %. It says
   nothing of faults that were not injected.
-- *Undisturbed* are slots that no injected fault came near, so that none excuses anything. Besides, without asking the guard's
+- *Undisturbed* are slots that no injected fault came near, so that none excuses anything. Also, without asking the guard's
   journals or their checker: every slot that fell *due* by the clock was judged, and in every slot of a quick job that was *left
   alone*, by the clock and the list of faults, the job's own record begins once and ends once.
 - Recovery is the time until another attempt begins: after a crash from the node's death, after a failure from when the store
   knew of it. Its bounds are those in [PROTOCOL.md](PROTOCOL.md), and on top of each an *allowance* for the machine: six times
   the longest that it let a ready process wait during that run; for servers that sync to a disk or agree with each other at
   least 0.4 s. It also lengthens the time for which a fault excuses things. What takes longer than both is a violation; what
-  would be wrong without any allowance is told too. A run whose allowance is above a lease of its jobs, 2 s, counts for nothing,
+  would be wrong without any allowance is reported too. A run whose allowance is above a lease of its jobs, 2 s, counts for nothing,
   and neither does one whose servers failed over though nobody struck them.
 - The controls are bugs that were put in on purpose. A check that never fails shows nothing; these show that the checks do.
 ";
@@ -179,7 +179,7 @@ const CONTROLS: &str = "
 ## Bugs that were put in, and who caught them
 
 A dash: not tried there. The checker of journals sees what the simulated nodes wrote and nothing else. *Nothing*: of this bug no
-line tells in the worlds that it judged, as of an answer that comes too soon, or of what is kept too long.
+line shows in the worlds that it judged, as of an answer that comes too soon, or of what is kept too long.
 
 ";
 
