@@ -446,14 +446,14 @@ fn what_happens_to_an_attempt_that_only_waits_is_booked_on_no_other() {
     account.hear(&Event::Settled { attempt: 1, outcome: Outcome::Failure });
     account.hear(&Event::LeaseLost { attempt: 2, to: None, to_attempt: None, killing: false, unstarted: true });
     account.hear(&Event::LockLost(LockLoss::in_doubt(2, false)));
-    assert!(!account.runs[0].lost);
+    assert_eq!(account.runs[0].lost, None);
     account.hear(&runs(3));
     let overtaken = Some(LockRelease::Overtaken { by: None });
     account.hear(&Event::LockLeft(LockLeave::answered(1, overtaken, None)));
-    assert_eq!(account.runs.iter().map(|run| run.lost).collect::<Vec<_>>(), [true, false], "however late");
+    assert_eq!(account.runs.iter().map(|run| run.lost.is_some()).collect::<Vec<_>>(), [true, false], "however late");
     account.hear(&Event::LockLost(LockLoss::in_doubt(3, false)));
     account.hear(&Event::LockHeld(LockGrant::after(2, Vec::new(), Fence(2), MINUTE, true)));
-    assert!(account.runs[1].lost);
+    assert!(matches!(account.runs[1].lost, Some(Lost::Locks(_))));
 }
 
 #[test]

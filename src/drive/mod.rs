@@ -38,7 +38,9 @@ pub use facts::Fact;
 pub use facts::Facts;
 pub use gate::{Gate, Waiting};
 pub use once::Once;
-pub use once::{Account, RunAccount};
+#[cfg(feature = "daemon")]
+pub(crate) use once::node_and_label;
+pub use once::{Account, Lost, RunAccount};
 pub use patience::{Patience, Wait};
 pub use task::{Drive, Message, Tools};
 pub use traces::{Introduction, Traces};

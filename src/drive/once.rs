@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -238,11 +238,25 @@ pub struct RunAccount {
     /// What went wrong, in words.
     pub message: Option<String>,
     /// Its lease or a lock was lost or in doubt while it ran: another run may have overlapped.
-    #[serde(rename = "lease_lost")]
-    pub lost: bool,
+    #[serde(rename = "lease_lost", serialize_with = "is_some")]
+    pub lost: Option<Lost>,
     /// The store knows how it ended.
     #[serde(rename = "recorded")]
     pub settled: bool,
+}
+
+/// What a run was no longer guarded by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// The lease of its slot.
+    Lease,
+    /// Its locks; and who has had them since, where that is known.
+    Locks(Option<String>),
+}
+
+#[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
+fn is_some<T, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(value.is_some())
 }
 
 impl Account {
@@ -315,16 +329,36 @@ impl Account {
                 (run.exit_code, run.signal, run.duration) = (*exit_code, *signal, Some(*duration));
                 run.message.clone_from(note);
             }
-            Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } | Event::LockLost(_) => {
-                run.lost = true;
+            Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } => {
+                run.lost = Some(Lost::Lease);
             }
-            Event::LockLeft(leave) if leave.answer == LeaveAnswer::Overtaken => run.lost = true,
-            Event::LeaseRestored { .. } => run.lost = false,
-            Event::LockHeld(grant) if grant.again => run.lost = false,
+            Event::LockLost(loss) => run.lose_locks(node_and_label(loss.to.as_ref(), &loss.to_label)),
+            Event::LockLeft(leave) if leave.answer == LeaveAnswer::Overtaken => {
+                run.lose_locks(node_and_label(leave.by.as_ref(), &leave.by_label));
+            }
+            Event::LeaseRestored { .. } => run.lost = None,
+            Event::LockHeld(grant) if grant.again => run.lost = None,
             Event::Settled { .. } => run.settled = true,
             _ => {}
         }
     }
+}
+
+impl RunAccount {
+    /// A lease that was lost is worse: the same job ran twice. Who is known to have taken the locks stays known.
+    fn lose_locks(&mut self, to: Option<String>) {
+        match &mut self.lost {
+            Some(Lost::Lease) => {}
+            Some(Lost::Locks(known)) => *known = to.or_else(|| known.take()),
+            none => *none = Some(Lost::Locks(to)),
+        }
+    }
+}
+
+/// Who holds locks, in words.
+pub(crate) fn node_and_label(node: Option<&NodeName>, label: &str) -> Option<String> {
+    let label = if label.is_empty() { String::new() } else { format!("{label} on ") };
+    node.map(|node| format!("{label}node {node}"))
 }
 
 /// Which locks, and who holds them.
@@ -344,7 +378,7 @@ const fn begun(attempt: Attempt, fence: Fence, guarded: bool) -> RunAccount {
         signal: None,
         duration: None,
         message: None,
-        lost: false,
+        lost: None,
         settled: false,
     }
 }

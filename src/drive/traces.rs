@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::drive::{Account, Once};
@@ -41,12 +42,17 @@ impl Once {
         let all: Vec<Arc<dyn Observer>> =
             vec![Arc::<Notebook>::clone(&notes), Arc::<Begun>::clone(&begun), Arc::clone(&self.observer)];
         let driven = Self { observer: Arc::new(FanOut(all)), ..self }.until_ended(cancel);
+        // Before it waits for its locks, too: that may take hours, and whoever asks why has to find the job and the wait.
         let introduced = async {
-            begun.0.notified().await;
-            match &introduction {
+            let waits = begun.first().await == First::Wait;
+            let known = match &introduction {
                 Some(introduction) => introduction.tell(&*store).await,
                 None => true,
+            };
+            if waits {
+                notes.flush(&*store).await;
             }
+            known
         };
         tokio::pin!(driven, introduced);
         let mut known = None;
@@ -62,11 +68,9 @@ impl Once {
             return account;
         }
         let introduce = async {
-            match (known, &introduction) {
-                // A work that was over at once is known a moment later.
-                (None, Some(_)) if !account.runs.is_empty() => drop(introduced.await),
-                (Some(false), Some(introduction)) => drop(introduction.tell(&*store).await),
-                _ => {}
+            // What was over at once, or granted and given back, has its records too.
+            if let Some(introduction) = introduction.as_ref().filter(|_| begun.was_granted() && known != Some(true)) {
+                introduction.tell(&*store).await;
             }
         };
         let (_, ()) = tokio::join!(tokio::time::timeout(LAST_WORD, introduce), notes.flush(&*store));
@@ -101,15 +105,53 @@ impl Introduction {
     }
 }
 
-/// Tells once that the work has begun.
-#[derive(Debug, Default)]
-pub(super) struct Begun(pub(super) Notify);
+/// What comes first of a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum First {
+    /// The work has begun.
+    Work,
+    /// It waits for its locks.
+    Wait,
+}
+
+/// Hears of the first grant, and of what comes of it.
+#[derive(Debug)]
+pub(super) struct Begun {
+    granted: AtomicBool,
+    first: watch::Sender<Option<First>>,
+}
+
+impl Default for Begun {
+    fn default() -> Self {
+        Self { granted: AtomicBool::new(false), first: watch::Sender::new(None) }
+    }
+}
+
+impl Begun {
+    fn was_granted(&self) -> bool {
+        self.granted.load(Ordering::Relaxed)
+    }
+
+    /// Not the grant: the start of the work comes before everything else.
+    async fn first(&self) -> First {
+        let mut first = self.first.subscribe();
+        let first = first.wait_for(Option::is_some).await.ok().and_then(|first| *first);
+        match first {
+            Some(first) => first,
+            // It is owned here, and says what came first.
+            None => std::future::pending().await,
+        }
+    }
+}
 
 impl Observer for Begun {
     fn event(&self, _slot: Option<&Slot>, event: &Event) {
-        // Not the grant: the start of the work comes before everything else.
-        if matches!(event, Event::RunStarted { .. }) {
-            self.0.notify_one();
-        }
+        let first = match event {
+            Event::Granted { .. } => return self.granted.store(true, Ordering::Relaxed),
+            Event::RunStarted { .. } => First::Work,
+            Event::LockWaiting(_) => First::Wait,
+            _ => return,
+        };
+        self.first.send_if_modified(|known| known.replace(first).is_none());
     }
 }

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::admin::words::harmless;
-use crate::cli::console::{Console, told_within};
+use crate::cli::console::{Console, tell_aside, told_within};
 use crate::cli::failure::Failure;
 use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::run::{listen, node_name, store_patience};
@@ -131,9 +131,10 @@ pub(crate) async fn lock(args: &LockArgs, console: &mut Console) -> Result<(), F
 /// The owner under whose locks this process runs, as its environment says it.
 fn outer_owner() -> Result<Option<OwnerId>, Failure> {
     // An empty one is how a shell leaves it out for one command.
-    let Some(text) = std::env::var(OWNER).ok().filter(|text| !text.is_empty()) else { return Ok(None) };
-    let wrong = |_| Failure::Usage(format!("{OWNER} in the environment is no owner of locks: unset it"));
-    text.parse().map(Some).map_err(wrong)
+    let Some(text) = std::env::var_os(OWNER).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let owner = text.to_str().and_then(|text| text.parse().ok());
+    let wrong = || Failure::Usage(format!("{OWNER} in the environment is no owner of locks: unset it"));
+    owner.map(Some).ok_or_else(wrong)
 }
 
 /// What people read who wait for it: the program's name. Its arguments may hold secrets.
@@ -223,6 +224,8 @@ struct CommandEnd {
     exit: Exit,
     /// Since when it was not held any more, as far as this process can tell.
     lost: Option<Mono>,
+    /// Who was granted it then, where the store said so.
+    to: Option<LockHolder>,
 }
 
 /// The same for the caller.
@@ -298,6 +301,9 @@ impl Locked<'_> {
                     if self.kills() {
                         started.terminate();
                         kill_at = Some(now + KILL_AFTER);
+                    } else {
+                        // At once: the command may go on for hours.
+                        tell_aside(format!("cronward: {}", self.goes_on(held)));
                     }
                 }
                 () = timers::until(&SystemClock, kill_at) => {
@@ -308,21 +314,29 @@ impl Locked<'_> {
         };
         // In doubt for a while, and held after all.
         let lost = lost.filter(|_| self.kills() || held.standing() != Standing::Held);
-        CommandEnd { exit, lost }
+        CommandEnd { exit, lost, to: held.taken_by() }
+    }
+
+    fn goes_on(&self, held: &Held) -> String {
+        let to = held.taken_by().map_or_else(String::new, |to| format!("; it is held {}", by_whom(&to)));
+        let how = if held.standing() == Standing::Lost { "was lost" } else { "could not be renewed in time" };
+        format!("{}: the lock {how}{to}; the command goes on, and another holder may overlap", self.demands)
     }
 
     fn judge(&self, ended: CommandEnd, released: Option<Result<LockRelease, StoreError>>) -> LockVerdict {
-        let CommandEnd { exit, lost } = ended;
+        let CommandEnd { exit, lost, to } = ended;
         // What it left behind may have taken longer to stop than the command took.
         let stopped = lost.is_some_and(|lost| exit.ended.is_none_or(|ended| ended >= lost));
         let killed = self.kills() && (exit.lapsed.is_some() || stopped);
         let verdict = of_exit(exit);
         let Verdict { code, result, mut told } = verdict;
         let demands = self.demands;
+        // Whoever was granted it may have left since; then the renewal has the name, and the release has none.
         let by = match &released {
-            Some(Ok(LockRelease::Overtaken { by: Some(by) })) => format!("; since then it was held {}", by_whom(by)),
-            _ => String::new(),
+            Some(Ok(LockRelease::Overtaken { by: Some(by) })) => Some(by),
+            _ => to.as_ref(),
         };
+        let by = by.map_or_else(String::new, |by| format!("; since then it was held {}", by_whom(by)));
         if killed {
             told.push(format!("{demands}: the lock was lost or its renewal was overdue{by}; the command was killed"));
             let verdict = Verdict { code: ExitCode::LeaseLost as u8, result: LOST, told };

@@ -17,7 +17,7 @@ use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::task::{ExecArgs, Task};
 use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
-use crate::cli::guarded::waiting::StoreWait;
+use crate::cli::guarded::waiting::{LossTold, StoreWait};
 use crate::cli::locks::kept_for;
 use crate::cli::session::{connect, is_shared};
 use crate::cli::store_args::StoreAddress;
@@ -145,7 +145,7 @@ impl Guarded {
             work: Arc::<Forwarded>::clone(&work),
             store: Arc::clone(&self.store),
             clock: Arc::new(SystemClock),
-            observer: Arc::new(StoreWait::default()),
+            observer: self.listeners(),
             patience: self.patience(),
         };
         let account = once.until_noted(traces, self.signals.ended.clone()).await;
@@ -164,6 +164,13 @@ impl Guarded {
         let verdict =
             if is_outside(&account) && !interrupted { refused(&account, verdict, &*store).await } else { verdict };
         Ok((account, verdict))
+    }
+
+    /// Who hears what is worth a word before the end.
+    fn listeners(&self) -> Arc<dyn Observer> {
+        let locks = self.task.spec.policy.locks.as_ref().map(ToString::to_string).unwrap_or_default();
+        let all: Vec<Arc<dyn Observer>> = vec![Arc::new(StoreWait::default()), Arc::new(LossTold { locks })];
+        Arc::new(FanOut(all))
     }
 
     fn work(&self, mut command: CommandSpec) -> Arc<Forwarded> {
