@@ -57,6 +57,10 @@ families! {
     START_DELAY = Histogram "cronward_start_delay_seconds" [] "From a slot's tick to the start of its first attempt.";
     CLAIMS = Counter "cronward_claims_total" ["result"] "Answers of the store to claims.";
     RENEWALS = Counter "cronward_renewals_total" ["result"] "Answers of the store to renewals of leases.";
+    LOCK_WAITING = Gauge "cronward_lock_waiting_runs" [] "Attempts of this node that wait for the locks of their jobs.";
+    LOCK_WAITS = Histogram "cronward_lock_wait_seconds" [] "How long attempts waited for the locks of their jobs until they held them.";
+    LOCK_HOLDS = Histogram "cronward_lock_held_seconds" [] "How long attempts held the locks of their jobs.";
+    LOCKS_LOST = Counter "cronward_locks_lost_total" ["job_name"] "Runs of this node that lost their locks, or whose locks were overtaken, of jobs that name locks.";
     JOB_INFO = Gauge "cronward_job_info" ["job_name", "schedule", "timezone", "period", "owner", "origin"] "1; what the job is.";
     JOB_RUNNING = Gauge "cronward_job_running" ["job_name"] "Runs of the job on this node now.";
     JOB_ATTEMPTS = Gauge "cronward_job_attempts" ["job_name"] "The largest number of an attempt that this node made in the job's newest slot; 0 once that is over.";

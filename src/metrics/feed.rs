@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::event::Event;
+use crate::event::{Event, LeaveAnswer, LockLeave, LockLoss};
 use crate::job::JobSpec;
 use crate::metrics::Metrics;
 use crate::metrics::histogram::OF_STARTS;
@@ -23,6 +23,7 @@ impl Observer for Metrics {
             _ => {}
         }
         let Some(slot) = slot else { return };
+        self.locks.hear(slot, event, self.setting.clock.now().mono);
         if let Some(job) = self.table().find(slot.job()) {
             job.figures.hear(slot, event);
         }
@@ -45,7 +46,12 @@ impl JobFigures {
             Event::Settled { outcome: Outcome::Success, .. } => self.slots.add(Verdict::Done.as_str()),
             Event::Closed { verdict } => self.slots.add(verdict.as_str()),
             Event::LeaseLost { attempt, unstarted: false, .. } | Event::Overtaken { attempt, unstarted: false, .. } => {
-                self.overlapped(slot, *attempt);
+                self.overlaps.add(slot, *attempt);
+            }
+            // A doubt that passes is no loss, as of a lease.
+            Event::LockLost(LockLoss { attempt, in_doubt: false, unstarted: false, .. })
+            | Event::LockLeft(LockLeave { attempt, answer: LeaveAnswer::Overtaken, .. }) => {
+                self.locks_lost.add(slot, *attempt);
             }
             _ => {}
         }

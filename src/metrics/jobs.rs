@@ -19,14 +19,38 @@ const VERDICTS: [&str; 4] = ["done", "failed", "missed", "skipped"];
 /// Attempts of a slot are fewer: a fence has three digits for them.
 const ATTEMPTS: u64 = 1_000;
 
+/// Counts runs that are each told of several times.
+#[derive(Debug, Default)]
+pub(super) struct RunCounter {
+    count: AtomicU64,
+    /// The run that was counted last, by its fence.
+    last: AtomicU64,
+}
+
+impl RunCounter {
+    /// This attempt, once.
+    pub(super) fn add(&self, slot: &Slot, attempt: Attempt) {
+        let fence = slot.fence(attempt).0;
+        if self.last.swap(fence, Ordering::Relaxed) != fence {
+            self.count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many runs.
+    pub(super) fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
 /// What is counted of one job.
 #[derive(Debug)]
 pub(super) struct JobFigures {
     pub(super) runs: Counters<6>,
     pub(super) slots: Counters<4>,
-    overlaps: AtomicU64,
-    /// The run that was counted last as one that overlapped, by its fence: it may be told of twice.
-    overlapped: AtomicU64,
+    /// Runs that lost their lease.
+    pub(super) overlaps: RunCounter,
+    /// Runs that lost their locks.
+    pub(super) locks_lost: RunCounter,
     running: AtomicU64,
     /// The newest slot that an attempt was made in here, and the attempt: as a fence, so that it only rises.
     newest: AtomicU64,
@@ -47,8 +71,8 @@ impl JobFigures {
         Self {
             runs: Counters::new(&RESULTS),
             slots: Counters::new(&VERDICTS),
-            overlaps: AtomicU64::new(0),
-            overlapped: AtomicU64::new(0),
+            overlaps: RunCounter::default(),
+            locks_lost: RunCounter::default(),
             running: AtomicU64::new(0),
             newest: AtomicU64::new(0),
             newest_ends: Stamp::default(),
@@ -77,14 +101,6 @@ impl JobFigures {
         let _ = self.running.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |running| running.checked_sub(1));
     }
 
-    /// This attempt may have run beside another one.
-    pub(super) fn overlapped(&self, slot: &Slot, attempt: Attempt) {
-        let fence = slot.fence(attempt).0;
-        if self.overlapped.swap(fence, Ordering::Relaxed) != fence {
-            self.overlaps.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
     /// What the store knows of it.
     pub(super) fn know(&self, latest: &JobLatest) {
         self.last_success.set(latest.success.map(|success| success.at));
@@ -106,10 +122,6 @@ impl JobFigures {
 
     pub(super) fn plan_tick(&self, next: Option<DateTime<Utc>>) {
         self.next_tick.set(next);
-    }
-
-    pub(super) fn overlaps(&self) -> u64 {
-        self.overlaps.load(Ordering::Relaxed)
     }
 
     pub(super) fn running(&self) -> u64 {

@@ -14,6 +14,7 @@ mod figures;
 mod follow;
 mod histogram;
 mod jobs;
+mod locks;
 mod process;
 mod registry;
 mod render;

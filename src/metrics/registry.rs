@@ -11,6 +11,7 @@ use crate::job::{JobSelection, Namespace};
 use crate::metrics::figures::{Counters, Stamp};
 use crate::metrics::histogram::Histogram;
 use crate::metrics::jobs::JobTable;
+use crate::metrics::locks::LockFigures;
 use crate::metrics::store::{Observe, StoreFigures};
 use crate::node::Health;
 use crate::observe::Journal;
@@ -67,6 +68,7 @@ pub struct Metrics {
     pub(super) start_delay: Histogram,
     pub(super) claims: Counters<9>,
     pub(super) renewals: Counters<4>,
+    pub(super) locks: LockFigures,
     pub(super) store: Arc<StoreFigures>,
     pub(super) reload_refused: AtomicBool,
     pub(super) reloaded: Stamp,
@@ -90,6 +92,7 @@ impl Metrics {
             start_delay: Histogram::default(),
             claims: Counters::new(&CLAIMS),
             renewals: Counters::new(&RENEWALS),
+            locks: LockFigures::default(),
             store: Arc::default(),
             reload_refused: AtomicBool::new(false),
             reloaded: Stamp::default(),

@@ -32,6 +32,7 @@ impl Metrics {
         let page = &mut Exposition { out, namespace: self.setting.namespace.as_str() };
         of_runs(page, &table)?;
         self.of_claims(page)?;
+        self.of_locks(page, &table)?;
         of_jobs(page, &table, now)?;
         self.of_store(page)?;
         self.of_node(page, &table)?;
@@ -44,6 +45,17 @@ impl Metrics {
         page.histogram(&family::START_DELAY, &[], &OF_STARTS, &self.start_delay)?;
         words(page, &family::CLAIMS, self.claims.each())?;
         words(page, &family::RENEWALS, self.renewals.each())
+    }
+
+    fn of_locks(&self, page: &mut Exposition<'_>, table: &JobTable) -> fmt::Result {
+        page.alone(&family::LOCK_WAITING, self.locks.waiting())?;
+        page.head(&family::LOCK_WAITS)?;
+        page.histogram(&family::LOCK_WAITS, &[], &OF_RUNS, &self.locks.waits)?;
+        page.head(&family::LOCK_HOLDS)?;
+        page.histogram(&family::LOCK_HOLDS, &[], &OF_RUNS, &self.locks.holds)?;
+        each(page, table, &family::LOCKS_LOST, |job| {
+            job.spec.policy.locks.is_some().then(|| job.figures.locks_lost.count())
+        })
     }
 
     fn of_store(&self, page: &mut Exposition<'_>) -> fmt::Result {
@@ -155,7 +167,7 @@ fn each<T: Display>(
 fn of_runs(page: &mut Exposition<'_>, table: &JobTable) -> fmt::Result {
     words_of_jobs(page, table, &family::RUNS, |job| &job.runs)?;
     words_of_jobs(page, table, &family::SLOTS, |job| &job.slots)?;
-    each(page, table, &family::OVERLAPS, |job| Some(job.figures.overlaps()))?;
+    each(page, table, &family::OVERLAPS, |job| Some(job.figures.overlaps.count()))?;
     page.head(&family::RUN_DURATION)?;
     for job in table.jobs() {
         if let Some(durations) = job.figures.durations() {

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cronward::clock::ManualClock;
-use cronward::event::{ClaimAnswer, Event, RenewalAnswer};
-use cronward::job::{JobName, JobSelection, JobSpec, Namespace, Program};
+use cronward::event::{ClaimAnswer, Event, LockGrant, LockLeave, LockWait, RenewalAnswer};
+use cronward::job::{JobName, JobSelection, JobSpec, LockName, Namespace, NodeName, Program};
 use cronward::metrics::{Metrics, Setting};
 use cronward::node::Health;
 use cronward::observe::Observer;
-use cronward::slot::{Attempt, Outcome, Slot, Trigger, Verdict};
+use cronward::resource::{Demand, Demands, LockHolder, LockRelease, OwnerId};
+use cronward::slot::{Attempt, Fence, Outcome, Slot, Trigger, Verdict};
 use cronward::testing::Clock;
 use tokio::sync::watch;
 
@@ -47,6 +48,14 @@ impl Bench {
         self.metrics.plan(&jobs, "c0ffee");
     }
 
+    /// Of jobs that name locks.
+    pub(crate) fn of_lockers(jobs: &[&str]) -> Self {
+        let bench = Self::telling_of(JobSelection::All);
+        let jobs: Vec<Arc<JobSpec>> = jobs.iter().map(|name| Arc::new(locker(name))).collect();
+        bench.metrics.plan(&jobs, "c0ffee");
+        bench
+    }
+
     pub(crate) fn hear(&self, job: &str, event: &Event) {
         self.metrics.event(Some(&slot(job)), event);
     }
@@ -77,6 +86,32 @@ pub(crate) fn job(name: &str) -> JobSpec {
     job.owner = Some("team \"x\"\\y".to_owned());
     job.alert_after = Some(Duration::from_secs(5_400));
     job
+}
+
+/// One that names locks.
+pub(crate) fn locker(name: &str) -> JobSpec {
+    let mut job = job(name);
+    job.policy.locks = Some(Demands::new(vec![demand()]).unwrap());
+    job
+}
+
+fn demand() -> Demand {
+    Demand::exclusive(LockName::new("db").unwrap())
+}
+
+pub(crate) fn lock_waiting(attempt: Attempt) -> Event {
+    let (node, owner) = (NodeName::new("b").unwrap(), OwnerId::of_text("b"));
+    let by = LockHolder { node, label: "export".to_owned(), owner, fence: None };
+    Event::LockWaiting(LockWait::behind(attempt, vec![demand()], 1, by))
+}
+
+pub(crate) fn lock_held(attempt: Attempt, seconds: u64, again: bool) -> Event {
+    let waited = Duration::from_secs(seconds);
+    Event::LockHeld(LockGrant::after(attempt, vec![demand()], Fence(7), waited, again))
+}
+
+pub(crate) fn lock_left(attempt: Attempt, answer: LockRelease) -> Event {
+    Event::LockLeft(LockLeave::answered(attempt, Some(answer), None))
 }
 
 pub(crate) fn slot(job: &str) -> Slot {
@@ -117,9 +152,12 @@ pub(crate) fn everything(bench: &Bench, job: &str) {
     for event in [
         claimed(ClaimAnswer::Claimed),
         granted(1),
+        lock_waiting(1),
+        lock_held(1, 3, false),
         started(1, 20),
         Event::RenewalAnswered { answer: RenewalAnswer::Renewed },
         ended(Outcome::Failure, 12),
+        lock_left(1, LockRelease::Released),
         Event::Closed { verdict: Verdict::Failed },
     ] {
         bench.hear(job, &event);

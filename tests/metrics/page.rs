@@ -53,7 +53,7 @@ fn labels(series: &str) -> BTreeSet<String> {
 
 #[tokio::test]
 async fn the_text_has_the_metrics_and_the_labels_of_the_table_and_no_others() {
-    let bench = Bench::of(&["a"]);
+    let bench = Bench::of_lockers(&["a"]);
     everything(&bench, "a");
     let memory = MemoryStore::new(StoreOptions::default(), Arc::new(bench.clock.clone()));
     bench.metrics.around(Arc::new(memory)).jobs().await.unwrap();

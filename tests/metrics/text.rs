@@ -1,10 +1,11 @@
 //! What the text says of what was heard.
 
 use cronward::clock::{Mono, Now};
-use cronward::event::{ClaimAnswer, Event, RenewalAnswer};
+use cronward::event::{ClaimAnswer, Event, LockLoss, RenewalAnswer};
 use cronward::job::JobSelection;
 use cronward::node::Health;
 use cronward::observe::Observer;
+use cronward::resource::LockRelease;
 use cronward::slot::{Outcome, Trigger, Verdict};
 use cronward::store::memory::MemoryStore;
 use cronward::store::{Store, StoreOptions};
@@ -92,6 +93,57 @@ fn only_the_first_attempt_at_a_tick_tells_how_late_starts_are() {
     assert_eq!(series(r#"count{namespace="prod"}"#).as_deref(), Some("1"));
     assert_eq!(series(r#"bucket{namespace="prod",le="0.01"}"#).as_deref(), Some("0"));
     assert_eq!(series(r#"bucket{namespace="prod",le="0.025"}"#).as_deref(), Some("1"));
+}
+
+/// The figures of the node about locks: waiting, then count and sum of waits and of holds.
+fn of_locks(bench: &Bench) -> [String; 5] {
+    ["waiting_runs", "wait_seconds_count", "wait_seconds_sum", "held_seconds_count", "held_seconds_sum"]
+        .map(|name| bench.value(&format!(r#"cronward_lock_{name}{{namespace="prod"}}"#)).unwrap())
+}
+
+#[test]
+fn an_attempt_waits_for_its_locks_until_it_holds_or_leaves_and_holds_them_until_it_leaves() {
+    let bench = Bench::of_lockers(&["a"]);
+    bench.hear("a", &bench::lock_waiting(1));
+    bench.hear("b", &bench::lock_waiting(1));
+    bench.hear("a", &bench::lock_waiting(1));
+    assert_eq!(of_locks(&bench), ["2", "0", "0", "0", "0"], "told again it is the same wait");
+    bench.hear("a", &bench::lock_held(1, 40, false));
+    assert_eq!(of_locks(&bench), ["1", "1", "40", "0", "0"]);
+    bench.clock.advance(Duration::from_secs(90));
+    bench.hear("a", &bench::lock_held(1, 70, true));
+    bench.hear("b", &bench::lock_left(1, LockRelease::Released));
+    assert_eq!(of_locks(&bench), ["0", "1", "40", "0", "0"], "held again is no wait, and one in vain neither");
+    bench.clock.advance(Duration::from_secs(30));
+    bench.hear("a", &bench::lock_left(1, LockRelease::Released));
+    bench.hear("a", &bench::lock_left(1, LockRelease::Released));
+    assert_eq!(of_locks(&bench), ["0", "1", "40", "1", "120"]);
+    bench.hear("a", &bench::lock_waiting(2));
+    bench.hear("a", &Event::SettlementGivenUp { attempt: 2, outcome: Outcome::GivenBack });
+    assert_eq!(of_locks(&bench)[0], "0", "who does not wait for the store is not told of leaving");
+}
+
+#[test]
+fn a_run_that_lost_its_locks_is_counted_once_and_a_doubt_or_a_loss_before_the_start_is_not() {
+    let bench = Bench::of_lockers(&["a"]);
+    let lost = || LockLoss::to(1, None, false);
+    assert_eq!(of_a(&bench, "locks_lost_total").as_deref(), Some("0"));
+    bench.hear("a", &Event::LockLost(lost().before_the_start(true)));
+    bench.hear("a", &Event::LockLost(LockLoss::in_doubt(1, false)));
+    assert_eq!(of_a(&bench, "locks_lost_total").as_deref(), Some("0"));
+    bench.hear("a", &Event::LockLost(lost()));
+    bench.hear("a", &bench::lock_left(1, LockRelease::Overtaken { by: None }));
+    assert_eq!(of_a(&bench, "locks_lost_total").as_deref(), Some("1"));
+    bench.hear("a", &bench::lock_left(2, LockRelease::Overtaken { by: None }));
+    assert_eq!(of_a(&bench, "locks_lost_total").as_deref(), Some("2"), "found out by the release alone");
+}
+
+#[test]
+fn a_job_without_locks_has_no_series_about_them() {
+    let bench = Bench::of(&["a"]);
+    let series =
+        bench.text().lines().filter(|line| line.starts_with("cronward_lock") && line.contains("job_name")).count();
+    assert_eq!(series, 0);
 }
 
 #[test]

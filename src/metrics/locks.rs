@@ -1,0 +1,62 @@
+//! What is counted of the locks that runs of this node wait for and hold: over all jobs, but for what was lost.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::clock::Mono;
+use crate::event::Event;
+use crate::metrics::histogram::{Histogram, OF_RUNS};
+use crate::slot::{Attempt, Slot};
+
+/// How an attempt stands to its locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Waits,
+    Holds { since: Mono },
+}
+
+/// The locks of one node.
+#[derive(Debug, Default)]
+pub(super) struct LockFigures {
+    /// How long was waited by whom came to hold.
+    pub(super) waits: Histogram,
+    /// How long locks were held by whom has left them.
+    pub(super) holds: Histogram,
+    /// Attempts that wait or hold now: as many as run here, and those that are leaving.
+    standing: Mutex<HashMap<(Slot, Attempt), Standing>>,
+}
+
+impl LockFigures {
+    /// Counts what was told of an attempt at this slot.
+    pub(super) fn hear(&self, slot: &Slot, event: &Event, now: Mono) {
+        match event {
+            Event::LockWaiting(wait) => {
+                self.standing().insert((slot.clone(), wait.attempt), Standing::Waits);
+            }
+            Event::LockHeld(grant) if !grant.again => {
+                self.waits.add(&OF_RUNS, grant.waited);
+                self.standing().insert((slot.clone(), grant.attempt), Standing::Holds { since: now });
+            }
+            Event::LockLeft(leave) => self.left(slot, leave.attempt, now),
+            // Where nobody waits for the store any more, leaving is not told either.
+            Event::SettlementGivenUp { attempt, .. } => self.left(slot, *attempt, now),
+            _ => {}
+        }
+    }
+
+    /// How many attempts wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.standing().values().filter(|standing| **standing == Standing::Waits).count()
+    }
+
+    fn left(&self, slot: &Slot, attempt: Attempt, now: Mono) {
+        let left = self.standing().remove(&(slot.clone(), attempt));
+        if let Some(Standing::Holds { since }) = left {
+            self.holds.add(&OF_RUNS, now.since(since));
+        }
+    }
+
+    fn standing(&self) -> MutexGuard<'_, HashMap<(Slot, Attempt), Standing>> {
+        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
