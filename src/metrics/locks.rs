@@ -10,7 +10,7 @@ use crate::slot::{Attempt, Slot};
 
 /// How an attempt stands to its locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum LockStanding {
     Waits,
     Holds { since: Mono },
 }
@@ -23,7 +23,7 @@ pub(super) struct LockFigures {
     /// How long locks were held by whom has left them.
     pub(super) holds: Histogram,
     /// Attempts that wait or hold now: as many as run here, and those that are leaving.
-    standing: Mutex<HashMap<(Slot, Attempt), Standing>>,
+    phases: Mutex<HashMap<(Slot, Attempt), LockStanding>>,
 }
 
 impl LockFigures {
@@ -31,11 +31,11 @@ impl LockFigures {
     pub(super) fn hear(&self, slot: &Slot, event: &Event, now: Mono) {
         match event {
             Event::LockWaiting(wait) => {
-                self.standing().insert((slot.clone(), wait.attempt), Standing::Waits);
+                self.phases().insert((slot.clone(), wait.attempt), LockStanding::Waits);
             }
             Event::LockHeld(grant) if !grant.again => {
                 self.waits.add(&OF_RUNS, grant.waited);
-                self.standing().insert((slot.clone(), grant.attempt), Standing::Holds { since: now });
+                self.phases().insert((slot.clone(), grant.attempt), LockStanding::Holds { since: now });
             }
             Event::LockLeft(leave) => self.left(slot, leave.attempt, now),
             // Where nobody waits for the store any more, leaving is not told either.
@@ -46,17 +46,17 @@ impl LockFigures {
 
     /// How many attempts wait.
     pub(super) fn waiting(&self) -> usize {
-        self.standing().values().filter(|standing| **standing == Standing::Waits).count()
+        self.phases().values().filter(|phase| **phase == LockStanding::Waits).count()
     }
 
     fn left(&self, slot: &Slot, attempt: Attempt, now: Mono) {
-        let left = self.standing().remove(&(slot.clone(), attempt));
-        if let Some(Standing::Holds { since }) = left {
+        let left = self.phases().remove(&(slot.clone(), attempt));
+        if let Some(LockStanding::Holds { since }) = left {
             self.holds.add(&OF_RUNS, now.since(since));
         }
     }
 
-    fn standing(&self) -> MutexGuard<'_, HashMap<(Slot, Attempt), Standing>> {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn phases(&self) -> MutexGuard<'_, HashMap<(Slot, Attempt), LockStanding>> {
+        self.phases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
