@@ -47,9 +47,20 @@ pub(crate) fn kept_for(job: &JobSpec, store: &Arc<dyn Store>, address: &StoreAdd
     if job.policy.locks.is_none() || store.capability().locks {
         return Ok(());
     }
-    let (store, job) = (store.capability().name, &job.name);
-    let why = format!("store {store} keeps no locks, and job {job} names some: use another store, or remove locks");
-    Err(if address.from_command_line { Failure::Usage(why) } else { Failure::Configuration(why) })
+    Err(not_kept(format_args!("and job {} names some: use another store, or remove locks", job.name), store, address))
+}
+
+/// The same where `--lock` names them.
+pub(crate) fn kept_for_flag(store: &Arc<dyn Store>, address: &StoreAddress) -> Result<(), Failure> {
+    if store.capability().locks {
+        return Ok(());
+    }
+    Err(not_kept(format_args!("and --lock names one: use another store, or leave out --lock"), store, address))
+}
+
+fn not_kept(what: std::fmt::Arguments<'_>, store: &Arc<dyn Store>, address: &StoreAddress) -> Failure {
+    let why = format!("store {} keeps no locks, {what}", store.capability().name);
+    if address.from_command_line { Failure::Usage(why) } else { Failure::Configuration(why) }
 }
 
 /// An open store of locks that is only looked at.

@@ -140,14 +140,14 @@ fn a_store_that_keeps_no_locks_is_refused_before_anything_runs() {
     let store = ["--store", url];
     let never = ["--", "/bin/echo", "never"];
     let none = "error: redlock keeps no locks: docs/locks.md says which stores do\n";
-    let of_job = "error: store redlock keeps no locks, and job j names some: use another store, or remove locks\n";
+    let of_flag = "error: store redlock keeps no locks, and --lock names one: use another store, or leave out --lock\n";
     for (words, code, why) in [
         ([&["lock", "x"][..], &never].concat(), 78, none),
         ([&["lock", "x"][..], &store, &never].concat(), 64, none),
         ([&["locks"][..], &store].concat(), 64, none),
         ([&["unlock", "--lock", "x", "--yes"][..], &store].concat(), 64, none),
-        ([&["exec", "--job", "j", "--lock", "x"][..], &store, &never].concat(), 64, of_job),
-        ([&["exec", "--job", "j", "--lock", "x"][..], &never].concat(), 78, of_job),
+        ([&["exec", "--job", "j", "--lock", "x"][..], &store, &never].concat(), 64, of_flag),
+        ([&["exec", "--job", "j", "--lock", "x"][..], &never].concat(), 78, of_flag),
     ] {
         let refused = place.run(&words);
         assert_eq!((refused.code, &*refused.stdout, &*refused.stderr), (code, "", why), "{words:?}");
@@ -495,6 +495,26 @@ fn exec_holds_the_locks_that_its_line_names() {
 }
 
 #[test]
+fn doctor_names_who_has_held_a_lock_for_longer_than_any_run_may_last() {
+    let place = Place::with_jobs(&format!(
+        "[store]\nurl = \"{STORE}\"\n[jobs.a]\nschedule = \"@daily\"\nslot = \"day\"\ncommand = [\"true\"]\ntimeout = \"1s\"\n"
+    ));
+    let (_holder, _out) = running(&place, &["x", "--node", "n1"], "exec sleep 60");
+    let warned = || {
+        let told = place.run(&["doctor", "--json"]);
+        let told: Value = serde_json::from_str(&told.stdout).unwrap();
+        told["findings"].as_array().unwrap().iter().find(|finding| finding["check"] == "holders").cloned()
+    };
+    let warning = wait::until("a warning", warned);
+    let told = |field: &str| warning[field].as_str().unwrap().to_owned();
+    assert_eq!(told("severity"), "warning");
+    assert!(told("found").starts_with("x: held by sh on n1 since 20"), "{warning}");
+    assert!(told("found").ends_with("longer than the longest timeout of all jobs, 1s"), "{warning}");
+    let token = queue(&place, "x")[0]["token"].as_str().unwrap().to_owned();
+    assert!(told("fix").ends_with(&format!("cronward unlock --lock x --token {token}")), "{warning}");
+}
+
+#[test]
 fn exec_within_its_own_slot_runs_under_the_locks_that_are_held() {
     let place = Place::new();
     let within = |job: &str, lock: &str| {
@@ -531,6 +551,28 @@ fn a_guard_that_would_wait_for_a_lock_that_is_held_around_it_is_refused_before_i
     }
     let full = under("x:2/2", "g", "x:1/2");
     assert_eq!(full.code, 69, "{full:?}");
+}
+
+#[test]
+fn what_an_outer_lock_holds_is_refused_at_once_also_within_a_run_that_has_locks_of_its_own() {
+    let place = Place::new();
+    // Each in a job of its own: a slot that is done is not run again.
+    let through = |job: &str, inner: &str| {
+        let run = format!("{CRONWARD} exec --job {job} --lock y --store {STORE} -- {inner}");
+        lock_of(&place, &["x"], &run)
+    };
+    let within = |lock: &str| format!("{CRONWARD} lock {lock} --wait 1s --store {STORE} -- /bin/echo ran");
+    let told = through("a", &within("x"));
+    assert_eq!((told.code, &*told.stdout, told.stderr.lines().count()), (69, "", 1), "{told:?}");
+    assert!(told.stderr.contains("x is held by the cronward lock or the run that this was started under"), "{told:?}");
+    let guard = format!("{CRONWARD} exec --job b --lock x --wait 1s --store {STORE} -- /bin/echo ran");
+    let told = through("c", &guard);
+    assert_eq!((told.code, &*told.stdout, told.stderr.lines().count()), (69, "", 1), "{told:?}");
+    // What the run between holds is taken again, and what nobody holds is taken.
+    for (job, lock) in [("d", "y"), ("e", "z")] {
+        let told = through(job, &within(lock));
+        assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "ran\n", ""), "{lock}");
+    }
 }
 
 #[test]

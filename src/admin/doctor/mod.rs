@@ -2,10 +2,11 @@
 //! prints them, and a page may show them.
 //!
 //! - `probe` uses the store as nodes do, on slots of a job that nobody has, and measures; `lock_probe` a lock that nobody has.
-//! - `judge` says what that means. Pure.
+//! - `judge` says what that means, and `holders` who has held a lock for too long. Pure.
 //!
 //! What is particular to a kind of store is looked at by its adapter ([`crate::store::examine`]).
 
+mod holders;
 mod judge;
 mod lock_probe;
 mod probe;
@@ -13,6 +14,7 @@ mod probe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admin::doctor::holders::{RunLimits, overdue};
 use crate::admin::doctor::judge::{Thresholds, judge, unreachable};
 use crate::admin::doctor::probe::{Left, Probe};
 use crate::clock::Clock;
@@ -28,20 +30,23 @@ const SCRATCH: Duration = Duration::from_secs(300);
 const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// What jobs need of their store.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Needs {
     /// The shortest lease.
     lease_ttl: Duration,
     /// A job names locks: without them it does not start.
     locks: bool,
+    /// How long their runs may last.
+    limits: RunLimits,
 }
 
 impl Needs {
     /// Of these jobs; of a job as it is by default where there is none.
     pub(crate) fn of<'a>(jobs: impl Iterator<Item = &'a JobSpec> + Clone) -> Self {
+        let limits = RunLimits::of(jobs.clone());
         let leases = jobs.clone().map(|job| job.policy.lease_ttl);
         let lease_ttl = leases.min().unwrap_or_else(|| Policy::default().lease_ttl);
-        Self { lease_ttl, locks: jobs.into_iter().any(|job| job.policy.locks.is_some()) }
+        Self { lease_ttl, locks: jobs.into_iter().any(|job| job.policy.locks.is_some()), limits }
     }
 }
 
@@ -87,6 +92,13 @@ pub(crate) async fn examine(
     }
     let limits = Thresholds { lease_ttl: needs.lease_ttl, op_timeout: options.op_timeout, needs_locks: needs.locks };
     let mut findings = judge(&observed, opened.capability(), limits);
+    // That they cannot be listed was told with the rights.
+    if observed.calls.is_ok()
+        && let Some(locks) = &locks
+        && let Ok((now, records)) = locks.locks(&[]).await
+    {
+        findings.extend(overdue(&records, now, &needs.limits));
+    }
     if observed.calls.is_ok() {
         let particular = store::examine(url, options, clock).await;
         findings.extend(particular?);

@@ -12,10 +12,11 @@ use tokio_util::sync::CancellationToken;
 use crate::admin::words::harmless;
 use crate::cli::console::{Console, tell_aside, told_within};
 use crate::cli::failure::Failure;
+use crate::cli::guarded::around::{held_around, owners_around};
 use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::run::{listen, node_name, store_patience};
 use crate::cli::guarded::task::{OnLostWord, check_command};
-use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, OWNER, handed_down};
+use crate::cli::guarded::told::{AROUND, HOLDS, HOLDS_KEY, OF_LOCKS, OWNER, handed_down};
 use crate::cli::guarded::verdict::{Verdict, of_exit, of_signal, of_silence};
 use crate::cli::session::{connect_locks, is_shared};
 use crate::cli::store_args::{StoreAddress, StoreArgs};
@@ -105,6 +106,12 @@ pub(crate) async fn lock(args: &LockArgs, console: &mut Console) -> Result<(), F
     is_shared(&address)?;
     let signals = listen()?;
     let store = connect_locks(&address).await?;
+    let around = owners_around(outer, |name| std::env::var(name).ok());
+    if let Some(why) = held_around(&*store, &demands, &around).await {
+        let verdict = not_started(ExitCode::StoreRefuses, &why);
+        verdict.tell(console);
+        return verdict.ending();
+    }
     let client = Locks::builder(store, node.as_str()).ttl(args.ttl).label(label(&args.command));
     let client = client.store_wait(store_patience(&address)).build().map_err(not_built)?;
     let owner = outer.map_or_else(|| client.owner(), |outer| client.owned_by(outer));
@@ -199,8 +206,12 @@ fn refused(demands: &Demands, error: &LockError) -> Result<Verdict, Failure> {
             return Err(Failure::Internal(error.to_string()));
         }
     };
-    let told = format!("{demands}: {error}; the command was not started");
-    Ok(Verdict { code: code as u8, result: "refused", told: vec![told] })
+    Ok(not_started(code, &format!("{demands}: {error}")))
+}
+
+fn not_started(code: ExitCode, why: &str) -> Verdict {
+    let told = format!("{why}; the command was not started");
+    Verdict { code: code as u8, result: "refused", told: vec![told] }
 }
 
 fn by_whom(by: &LockHolder) -> String {
@@ -266,7 +277,7 @@ impl Locked<'_> {
     fn command(&self, held: &Held) -> CommandSpec {
         let mut command = CommandSpec::new(Program::Direct(self.args.command.clone()));
         // A guard within it finds the run that all of this is a part of.
-        command.env.extend(handed_down(OF_A_RUN.into_iter().chain([HOLDS, HOLDS_KEY])));
+        command.env.extend(handed_down(OF_A_RUN.into_iter().chain([HOLDS, HOLDS_KEY, AROUND])));
         let names: Vec<String> = self.demands.names().iter().map(ToString::to_string).collect();
         let told = [names.join(" "), held.fence().to_string(), held.owner().to_string()];
         command.env.extend(OF_LOCKS.map(str::to_owned).into_iter().zip(told));

@@ -12,13 +12,13 @@ use tokio::sync::watch;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
-use crate::cli::guarded::around::waits_for_itself;
+use crate::cli::guarded::around::{owners_around, waits_for_itself};
 use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::task::{ExecArgs, Task};
-use crate::cli::guarded::told::{HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
+use crate::cli::guarded::told::{AROUND, HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
 use crate::cli::guarded::waiting::{LossTold, StoreWait};
-use crate::cli::locks::kept_for;
+use crate::cli::locks::{kept_for, kept_for_flag};
 use crate::cli::session::{connect, is_shared};
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, Mono, SystemClock, offset_ms};
@@ -27,6 +27,7 @@ use crate::drive::{Account, Entropy, Once, Patience, Started, Traces, Wait, Work
 use crate::exec::Output;
 use crate::job::{CommandSpec, LockKey, NodeName, Policy};
 use crate::machine::Assignment;
+use crate::observe::{FanOut, Observer};
 use crate::reply::ClaimAnswer;
 use crate::slot::{Attempt, Audit, Exit, Mark, RunContext, Slot, Token, Trigger};
 use crate::store::{Store, StoreError};
@@ -51,7 +52,9 @@ pub(crate) async fn exec(args: &ExecArgs, console: &mut Console) -> Result<(), F
         Ok(store) => store,
         Err(failure) => return Err(not_opened(task.slot, failure, telling, console)),
     };
-    if let Err(failure) = is_shared(&address).and_then(|()| kept_for(&task.spec, &store, &address)) {
+    let keeps =
+        || if args.locks.is_empty() { kept_for(&task.spec, &store, &address) } else { kept_for_flag(&store, &address) };
+    if let Err(failure) = is_shared(&address).and_then(|()| keeps()) {
         return Err(not_opened(task.slot, failure, telling, console));
     }
     let (output, trigger) = (Output::PassThrough, Trigger::Exec);
@@ -177,6 +180,12 @@ impl Guarded {
         // For one that is nested in it.
         command.env.extend(self.address.options.lock_key.as_ref().map(|key| (HOLDS_KEY.to_owned(), key.to_string())));
         command.env.extend(handed_down(OF_LOCKS));
+        // A run with locks tells of its own owner alone; these stay held all the same.
+        let around = owners_around(None, |name| std::env::var(name).ok());
+        if !around.is_empty() {
+            let around: Vec<String> = around.iter().map(ToString::to_string).collect();
+            command.env.insert(AROUND.to_owned(), around.join(" "));
+        }
         Arc::new(Forwarded::new(&self.address.url, command, self.output, self.signals.clone()))
     }
 

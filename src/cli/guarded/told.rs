@@ -12,6 +12,10 @@ pub(super) const OWNER: &str = "CRONWARD_LOCK_OWNER";
 /// The names of the locks that are held, with spaces between.
 pub(super) const NAMES: &str = "CRONWARD_LOCKS";
 
+/// The owners of what is held around this process, with spaces between. A run has an owner of its own, and what is held around it stays
+/// held: whoever asks for that would wait for itself.
+pub(super) const AROUND: &str = "CRONWARD_LOCK_OUTER";
+
 /// What a command is told of the locks that it runs under: their names, with spaces between; the one number of all of them; whose they
 /// are.
 pub(super) const OF_LOCKS: [&str; 3] = [NAMES, "CRONWARD_LOCK_FENCE", OWNER];
