@@ -37,6 +37,9 @@ pub(crate) enum PauseEndError {
     /// With what the store's clock shows.
     #[error("{} has passed: the store's clock shows {}; write a later time", instant(*end), instant(*now))]
     Passed { end: DateTime<Utc>, now: DateTime<Utc> },
+    /// Later than can be written.
+    #[error("is out of range: write a time before the year 10000, or leave it out")]
+    TooLate,
 }
 
 /// A job or a slot that there is not.

@@ -64,8 +64,8 @@ pub enum FilterError {
     /// There is no such state.
     #[error("{0:?} is no state: write one of {known}", known = known_states(", "))]
     State(String),
-    /// Nothing stands behind the colon.
-    #[error("nothing stands behind {0}: in the filter")]
+    /// Nothing stands behind a field with its colon, or behind the sign that asks for the opposite.
+    #[error("nothing stands behind {0} in the filter")]
     Empty(String),
 }
 
@@ -119,7 +119,7 @@ fn term(word: &str) -> Result<Term, FilterError> {
     let field = field.ok_or_else(|| FilterError::Field(shown(name)))?;
     let value = value.to_lowercase();
     if value.is_empty() {
-        return Err(FilterError::Empty(name.to_owned()));
+        return Err(FilterError::Empty(format!("{name}:")));
     }
     if field == FilterField::State && !STATES.contains(&&*value) {
         return Err(FilterError::State(shown(&value)));
@@ -235,8 +235,8 @@ mod tests {
         let refused = |text: &str| Filter::parse(text).unwrap_err().to_string();
         assert!(refused("stat:failed").contains("state:"));
         assert!(refused("state:broken").contains("failed, missed"));
-        assert!(refused("owner:").contains("behind owner:"));
-        assert!(refused("-").contains("behind -"));
+        assert_eq!(refused("owner:"), "nothing stands behind owner: in the filter");
+        assert_eq!(refused("-"), "nothing stands behind - in the filter");
         assert!(refused("owner:\"a b").contains("no end"));
         assert!(refused(&"x".repeat(513)).contains("512"));
         assert!(refused(&"x ".repeat(17)).contains("16"));

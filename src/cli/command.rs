@@ -1,6 +1,8 @@
 //! The command line: which words there are, and what is called for each. Usage errors end with 64; what is said to them is one line,
 //! with the thing and the way out.
 
+use std::io::Write as _;
+
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -209,14 +211,22 @@ fn finish(result: Result<(), Failure>, console: &mut Console) -> u8 {
         return code;
     }
     let code = failure.exit_code();
-    if code != ExitCode::Success {
-        // What was written before the failure comes first; that it cannot be written is not the news.
-        let _ = console.flush();
-        if !matches!(failure, Failure::Shown | Failure::Found | Failure::Faults) {
-            console.error(&failure);
-        }
+    if code == ExitCode::Success {
+        return code as u8;
     }
-    code as u8
+    // What was written before the failure comes first; that it cannot be written is the news only where it is all that is told.
+    let written = console.flush();
+    if !matches!(failure, Failure::Shown | Failure::Found | Failure::Faults) {
+        console.error(&failure);
+        return code as u8;
+    }
+    match written {
+        Err(unwritten) if unwritten.exit_code() != ExitCode::Success => {
+            console.error(&unwritten);
+            unwritten.exit_code() as u8
+        }
+        Ok(()) | Err(_) => code as u8,
+    }
 }
 
 /// Shows what clap has to say: help and version on stdout with 0, a wrong command line on stderr with 64.
@@ -226,9 +236,16 @@ fn explain_usage_error(told: &clap::Error, commands: &Command, console: &mut Con
         console.note(one_line(told, verb));
         return ExitCode::Usage;
     }
+    let written = told.print().and_then(|()| std::io::stdout().flush());
+    if told.use_stderr() {
+        return ExitCode::Usage;
+    }
     // A reader that went away (`cronward --help | head -1`) is no failure.
-    let _ = told.print();
-    if told.use_stderr() { ExitCode::Usage } else { ExitCode::Success }
+    let Err(unwritten) = written.map_err(Failure::Output) else { return ExitCode::Success };
+    if unwritten.exit_code() != ExitCode::Success {
+        console.error(&unwritten);
+    }
+    unwritten.exit_code()
 }
 
 /// clap's paragraphs as one line, like every other error: what is wrong, what may be meant, and whose help to read.
@@ -249,9 +266,21 @@ fn one_line(told: &clap::Error, verb: Option<&Command>) -> String {
             None => parts.push(line.to_owned()),
         }
     }
+    let mut parts: Vec<String> = parts.iter().map(|part| shortened(part)).collect();
     parts.extend(way_out(told.kind(), &parts.join("; "), verb));
     let verb = verb.map(|verb| format!(" {}", verb.get_name())).unwrap_or_default();
     format!("{}; see `cronward{verb} --help`", parts.join("; "))
+}
+
+/// What clap says, which repeats words of the command line however long they are: its begin and its end say what is wrong.
+fn shortened(part: &str) -> String {
+    const KEPT: usize = 300;
+    let length = part.chars().count();
+    if length <= 2 * KEPT {
+        return part.to_owned();
+    }
+    let (begin, end) = (part.chars().take(KEPT), part.chars().skip(length - KEPT));
+    begin.chain(['…']).chain(end).collect()
 }
 
 /// The command, and its flag that was written before it, by clap's tip `'jobs --store' exists`.
@@ -370,5 +399,14 @@ mod tests {
         ] {
             assert_eq!(told(words), line);
         }
+    }
+
+    #[test]
+    fn a_word_however_long_is_not_repeated_as_a_whole_and_what_to_write_is_told_behind_it() {
+        let long = "9".repeat(100_000);
+        let line = told(&["cronward", "next", "--count", &long]);
+        assert!(line.chars().count() < 1_000, "{} letters", line.chars().count());
+        assert!(line.starts_with("error: invalid value '999"), "{line}");
+        assert!(line.ends_with("' for '--count <N>': write a whole number from 1 to 1000; see `cronward next --help`"));
     }
 }

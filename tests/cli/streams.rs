@@ -53,6 +53,17 @@ mod with_a_store {
         assert!(ended.stderr.starts_with("error: cannot write the result: "), "{}", ended.stderr);
     }
 
+    #[test]
+    fn a_result_that_says_that_something_is_wrong_and_a_help_text_fail_like_any_other_where_they_cannot_be_written() {
+        let place = Place::new();
+        for words in [&["doctor", "--store", "memory:"][..], &["--version"], &["--help"], &["jobs", "--help"]] {
+            let full = File::options().write(true).open("/dev/full").unwrap();
+            let ended: Ended = place.command(words).stdout(full).stderr(Stdio::piped()).output().unwrap().into();
+            assert_eq!(ended.code, 70, "{words:?}: {}", ended.stderr);
+            assert!(ended.stderr.starts_with("error: cannot write the result: "), "{words:?}: {}", ended.stderr);
+        }
+    }
+
     fn on_a_terminal(store: &Filled, args: &[&str], env: &[(&str, &str)]) -> String {
         let ended = terminal::run(&store.command(args), env);
         assert_eq!(ended.code, 0, "{}", ended.stdout);

@@ -1,6 +1,6 @@
 //! What may be done to a job: pause it, end its pause.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, Utc};
 
 use crate::admin::actions::proposal::StoreStep;
 use crate::admin::actions::texts::ActionTexts;
@@ -23,6 +23,9 @@ pub(crate) fn until(text: &str, now: DateTime<Utc>) -> Result<DateTime<Utc>, Pau
     end.ok_or_else(|| PauseEndError::Unreadable(crate::text::message(text, 40)))
 }
 
+/// A time that is written as RFC 3339 has four digits for the year.
+const LAST_YEAR: i32 = 9_999;
+
 /// None of its slots starts until then, or until it is resumed.
 pub(crate) async fn pause(
     session: &AdminSession,
@@ -35,6 +38,9 @@ pub(crate) async fn pause(
     let now = session.now;
     if let Some(end) = until.filter(|until| *until <= now) {
         return Err(PauseEndError::Passed { end, now }.into());
+    }
+    if until.is_some_and(|until| until.year() > LAST_YEAR) {
+        return Err(PauseEndError::TooLate.into());
     }
     let before = in_force(session, job).await?;
     let written = until.map(|until| (instant(until), between(now, until)));
@@ -62,6 +68,8 @@ pub(crate) async fn resume(
     let job = &session.catalog.find(name)?.entry.name;
     let before = in_force(session, job).await?;
     let command = line.command(format_args!("resume {job}"));
+    // A pause that is over is none, though the store may still have it.
+    let step = before.is_some().then(|| StoreStep::Resume(job.clone()));
     let change = Change {
         verb: "resume",
         target: job.to_string(),
@@ -70,7 +78,7 @@ pub(crate) async fn resume(
         undo: Undo::By(line.command(before.map_or_else(|| format!("pause {job}"), |pause| again(job, &pause)))),
         line,
     };
-    Ok(Proposal { change, command, step: Some(StoreStep::Resume(job.clone())) })
+    Ok(Proposal { change, command, step })
 }
 
 /// The pause that is in force. Somebody else's command may still come between this look and the step of the store: whoever is

@@ -191,6 +191,8 @@ async fn what_undoes_a_pause_or_a_resume_brings_back_what_was_in_force() {
     let known = scene.store.pauses().await.unwrap().pop().unwrap().1;
     assert_eq!((&*known.audit.verb, &*known.audit.why), ("pause", "it's an upgrade"));
     assert_eq!(known.ended.map(|ended| ended.verb).as_deref(), Some("resume"));
+    let again = said!(scene, verbs::resume_in, "billing").unwrap();
+    assert_eq!(again, "resume billing: nothing to do, the job is not paused\n");
     let over = said!(scene, verbs::pause_in, "billing", "--yes").unwrap();
     assert!(over.ends_with("to undo: cronward resume billing\n"), "one that is over is not brought back: {over}");
 }
@@ -203,6 +205,10 @@ async fn a_pause_that_would_be_over_and_a_job_that_is_unknown_are_refused() {
         over,
         "--until 2026-11-21T14:00:00Z has passed: the store's clock shows 2026-11-21T14:10:00Z; write a later time"
     );
+    for late in ["999999999999h", "3000000d"] {
+        let told = said!(scene, verbs::pause_in, "billing", "--until", late, "--yes").unwrap_err();
+        assert_eq!(told, "--until is out of range: write a time before the year 10000, or leave it out", "{late}");
+    }
     let unknown = said!(scene, verbs::pause_in, "biling", "--yes").unwrap_err();
     assert_eq!(unknown, "no job biling: did you mean billing?");
     assert!(scene.store.pauses().await.unwrap().is_empty());

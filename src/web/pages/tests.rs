@@ -896,6 +896,7 @@ fn problems() -> Vec<(ProblemDetail, &'static [&'static str])> {
         (Detail::NotConfirmed, &[]),
         (Detail::PauseEnd(PauseEndError::Unreadable(text("soon"))), &["soon"]),
         (Detail::PauseEnd(PauseEndError::Passed { end: at(NOW), now: at(NOW) }), &[]),
+        (Detail::PauseEnd(PauseEndError::TooLate), &[]),
         (Detail::NotAsExpected { target: text("billing"), is: Some("failed"), expected: text("done") }, &[]),
         (Detail::NotAsExpected { target: text("billing"), is: Some("failed"), expected: text("red") }, &["red"]),
         (Detail::NotAsExpected { target: text("billing"), is: None, expected: text("done") }, &[]),

@@ -117,7 +117,7 @@ pub(super) fn filter(error: &FilterError) -> String {
             format!("不能按 {field:?} 筛选：请使用 job:、owner:、tag:、node: 或 state:，或名称中的文字")
         }
         FilterError::State(word) => format!("{word:?} 不是状态：请使用 {}", known_states("、")),
-        FilterError::Empty(what) => format!("筛选条件中 {what}: 之后没有内容"),
+        FilterError::Empty(what) => format!("筛选条件中 {what} 之后没有内容"),
     }
 }
 
@@ -171,6 +171,7 @@ fn pause_end(error: &PauseEndError) -> String {
         PauseEndError::Unreadable(text) => {
             format!("直到：{text:?} 既不是时长也不是时间：请写成 2h 或 2026-11-21T14:00:00Z 这样的形式")
         }
+        PauseEndError::TooLate => "直到：超出范围：请填写公元 10000 年之前的时间，或留空".to_owned(),
         PauseEndError::Passed { end, now } => {
             format!("直到：{} 已过：存储的时钟为 {}；请填写更晚的时间", instant(*end), instant(*now))
         }
