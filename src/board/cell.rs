@@ -23,6 +23,8 @@ pub enum CellState {
     Skipped,
     /// A run succeeded.
     Done,
+    /// The job is disabled in the file, and nobody ran the slot.
+    Disabled,
     /// It is older than what is kept, or than the job, or nobody was to run it.
     Unknown,
     /// There is no tick in this hour, or none yet.
@@ -41,14 +43,20 @@ impl CellState {
             Self::NotRead => "not_read",
             Self::Skipped => "skipped",
             Self::Done => "done",
+            Self::Disabled => "disabled",
             Self::Unknown => "unknown",
             Self::NotDue => "not_due",
         }
     }
 
+    /// Whether it may become another without anybody saying so.
+    pub(super) const fn may_change(self) -> bool {
+        !matches!(self, Self::Disabled | Self::Unknown | Self::NotRead | Self::NotDue)
+    }
+
     /// Whether the slot was to be done by now, as far as is known.
     const fn is_due(self) -> bool {
-        !matches!(self, Self::NotDue | Self::Unknown)
+        !matches!(self, Self::NotDue | Self::Unknown | Self::Disabled)
     }
 }
 

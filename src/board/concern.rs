@@ -29,6 +29,11 @@ pub enum ConcernKind {
         /// In one line, without secrets.
         error: String,
     },
+    /// The store refuses this node, and waiting is no cure.
+    StoreRefuses {
+        /// In one line, without secrets.
+        error: String,
+    },
     /// The store answers those who look, and this node cannot use it: a full store reads and does not write.
     StoreUnusable {
         /// In one line, without secrets.
@@ -121,7 +126,7 @@ impl Concern {
     /// The order in which they are shown: what nobody but a person mends comes first, and of the same kind the newest.
     pub(super) fn rank(&self) -> (u8, Reverse<DateTime<Utc>>) {
         let rank = match &self.what {
-            ConcernKind::StoreAway { .. } | ConcernKind::StoreUnusable { .. } => 0,
+            ConcernKind::StoreAway { .. } | ConcernKind::StoreRefuses { .. } | ConcernKind::StoreUnusable { .. } => 0,
             ConcernKind::Failing { trying: false, .. } => 1,
             ConcernKind::Failing { trying: true, .. } => 2,
             ConcernKind::Late { .. } => 3,

@@ -159,15 +159,17 @@ impl BoardRow {
         let view = &self.view;
         let is = |state: SlotState| view.current.as_ref().is_some_and(|slot| slot.state == state);
         let ended = |verdict: Verdict| view.latest.failing.as_ref().is_some_and(|failing| failing.verdict == verdict);
+        // What nobody was to run nobody has missed.
+        let missed = view.enabled && is(SlotState::Missed);
         match word {
-            "pending" => is(SlotState::Pending),
+            "pending" => view.enabled && is(SlotState::Pending),
             "running" => is(SlotState::Running),
             "retrying" => is(SlotState::Retrying),
             "done" => is(SlotState::Done),
             "skipped" => is(SlotState::Skipped),
             "failed" => is(SlotState::Failed) || ended(Verdict::Failed),
-            "missed" => is(SlotState::Missed) || ended(Verdict::Missed),
-            "failing" => is(SlotState::Failed) || is(SlotState::Missed) || view.latest.failing.is_some(),
+            "missed" => missed || ended(Verdict::Missed),
+            "failing" => is(SlotState::Failed) || missed || view.latest.failing.is_some(),
             "late" => self.late,
             "paused" => view.paused.is_some(),
             "disabled" => !view.enabled,

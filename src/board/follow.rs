@@ -12,7 +12,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 
 use crate::admin::catalog::Catalog;
 use crate::board::chores::Chore;
-use crate::board::handle::{Board, LONGEST};
+use crate::board::handle::Board;
 use crate::board::judge::Judgement;
 use crate::board::pace::{KEPT, LONG_ROUND, PAUSE, Pace, ROUND, SHORT_ROUND, TOGETHER};
 use crate::board::sheet::Sheet;
@@ -23,7 +23,6 @@ use crate::drive::timers;
 use crate::error::{Op, Reply};
 use crate::observe::view::NodeView;
 use crate::store::{ChangeHint, Changes, NodeEntry, Store, StoreError};
-use crate::text::message;
 
 /// What is known while somebody looks.
 struct Following<'a> {
@@ -319,7 +318,8 @@ impl<'a> Following<'a> {
         if self.standing.away_since.is_none() || op.is_none() || op != self.failed {
             return;
         }
-        (self.standing.away_since, self.standing.error, self.failed) = (None, None, None);
+        self.standing.recovers();
+        self.failed = None;
         self.sheet.patches.push("store", &self.standing);
         // What happened meanwhile nobody has told.
         self.sheet.doubt(self.now(), true);
@@ -334,8 +334,7 @@ impl<'a> Following<'a> {
         if self.read_at.is_none() || error.op == Op::Jobs {
             self.long_at = now;
         }
-        let told = message(&error.to_string(), LONGEST);
-        if self.standing.fails(told, self.now()) {
+        if self.standing.fails(error, self.now()) {
             self.sheet.patches.push("store", &self.standing);
         }
     }

@@ -26,6 +26,7 @@ struct Meter {
     calls: AtomicU64,
     inspected: AtomicU64,
     down: AtomicBool,
+    refuses: AtomicBool,
     hangs: AtomicBool,
 }
 
@@ -39,6 +40,9 @@ impl Layer for Arc<Meter> {
         }
         if self.down.load(Ordering::Relaxed) {
             return Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, location, "down"));
+        }
+        if self.refuses.load(Ordering::Relaxed) {
+            return Err(StoreError::new(ErrorKind::Denied, Applied::No, op, location, "wrong password"));
         }
         call().await
     }
@@ -290,6 +294,44 @@ async fn a_store_that_is_away_leaves_what_was_known_with_its_age_and_comes_back(
     stage.pass(7).await;
     let back = stage.board.look(24);
     assert_eq!((back.store.error.as_deref(), cell(&back, "push", 0)), (None, CellState::Done));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_disabled_job_did_not_run_is_disabled_until_the_job_runs_again() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
+    let shown = stage.filled().await;
+    assert_eq!([0, 1].map(|ago| cell(&shown, "push", ago)), [CellState::Done, CellState::Missed]);
+    for (enabled, before) in [(false, CellState::Disabled), (true, CellState::Missed)] {
+        let spec = Arc::new(JobSpec { enabled, ..(*stage.specs[0]).clone() });
+        stage.memory.register(&[JobEntry::of(&spec, stage.clock.now().wall)]).await.unwrap();
+        stage.board.plan(&[spec], "c0ffee");
+        stage.pass(15).await;
+        let shown = stage.filled().await;
+        assert_eq!([0, 1].map(|ago| cell(&shown, "push", ago)), [CellState::Done, before], "enabled: {enabled}");
+        assert_eq!(shown.row("push").unwrap().cells[22].due, u16::from(enabled), "nobody was to run it");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_refuses_is_told_from_one_that_is_away_and_each_becomes_the_other() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.filled().await;
+    let seen = async || {
+        stage.pass(12).await;
+        let shown = stage.board.look(24);
+        (shown.store.refuses, shown.store.away_since.is_some(), shown.concerns.first().map(|first| first.what.clone()))
+    };
+    stage.meter.refuses.store(true, Ordering::Relaxed);
+    assert!(
+        matches!(seen().await, (true, true, Some(ConcernKind::StoreRefuses { error })) if error.contains("password"))
+    );
+    stage.meter.down.store(true, Ordering::Relaxed);
+    assert!(matches!(seen().await, (false, true, Some(ConcernKind::StoreAway { .. }))));
+    stage.meter.down.store(false, Ordering::Relaxed);
+    assert!(matches!(seen().await, (true, true, Some(ConcernKind::StoreRefuses { .. }))));
+    stage.meter.refuses.store(false, Ordering::Relaxed);
+    assert_eq!(seen().await, (false, false, None));
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::sync::{Notify, broadcast, watch};
 
 use crate::board::patch::Patches;
+use crate::board::snapshot::LONGEST;
 use crate::board::store_loss::StoreLoss;
 use crate::board::window::{FEWEST, MOST, Window};
 use crate::board::{Patch, Snapshot, StoreStanding};
@@ -23,9 +24,6 @@ use crate::text::message;
 const TOUCHED: usize = 4_096;
 /// For what is known of the store at the first look.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Characters of an error that are kept.
-pub(super) const LONGEST: usize = 300;
 
 /// What a board is made of.
 #[derive(Debug)]

@@ -112,10 +112,11 @@ fn late(line: &Line, row: &BoardRow) -> Option<Concern> {
     Some(Concern { since, what: ConcernKind::Late { job: line.job.entry.name.clone(), last_success, alert_after } })
 }
 
-/// That the store is away.
+/// That the store is away, or refuses.
 fn away(store: &StoreStanding) -> Option<Concern> {
-    let since = store.away_since?;
-    Some(Concern { since, what: ConcernKind::StoreAway { error: store.error.clone().unwrap_or_default() } })
+    let (since, error) = (store.away_since?, store.error.clone().unwrap_or_default());
+    let what = if store.refuses { ConcernKind::StoreRefuses { error } } else { ConcernKind::StoreAway { error } };
+    Some(Concern { since, what })
 }
 
 /// That the node cannot use the store, though it answers.

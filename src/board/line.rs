@@ -86,14 +86,16 @@ impl Line {
         Self { job, latest: None, pause: None, slots, folded, shown: Vec::new(), last_shown: None }
     }
 
-    /// Goes on from what was known of a job of the same name, as far as its slots are the same.
+    /// Whether its slots are those of a job of the same name, and stand alike.
+    pub(super) fn continues(&self, before: &Self) -> bool {
+        let (a, b) = (&self.job.entry, &before.job.entry);
+        (&a.schedule, &a.timezone, &a.period, a.enabled) == (&b.schedule, &b.timezone, &b.period, b.enabled)
+    }
+
+    /// Goes on from what was known of a job of the same name, as far as that holds.
     pub(super) fn after(self, before: Self) -> Self {
-        let same = |a: &KnownJob, b: &KnownJob| {
-            (&a.entry.schedule, &a.entry.timezone, &a.entry.period)
-                == (&b.entry.schedule, &b.entry.timezone, &b.entry.period)
-        };
         let kept = Self { latest: before.latest.clone(), pause: before.pause.clone(), ..self };
-        if same(&kept.job, &before.job) { Self { job: kept.job, ..before } } else { kept }
+        if kept.continues(&before) { Self { job: kept.job, ..before } } else { kept }
     }
 
     /// Knows which slots there are in the window, newest first, as far as it does not know them; and forgets what is before it. `all`:
@@ -234,9 +236,11 @@ impl Line {
                 return (CellState::NotDue, 0);
             }
             let known = self.job.known_since.is_some_and(|since| since < slot.end());
-            let nobodys = !self.job.entry.enabled || self.job.is_nobodys(slot.start());
-            if !known || nobodys || later(slot.end(), at.retention) < now {
+            if !known || self.job.is_nobodys(slot.start()) || later(slot.end(), at.retention) < now {
                 return (CellState::Unknown, 0);
+            }
+            if !self.job.entry.enabled {
+                return (CellState::Disabled, 0);
             }
         }
         let state = match record.state(now, self.job.entry.max_attempts) {
@@ -303,7 +307,7 @@ impl Line {
 
     /// Slots that may have become something else without anybody saying so: due, or begun before, and without a verdict. Newest first.
     pub(super) fn unsettled(&self) -> impl Iterator<Item = SlotRange> {
-        let idle = |seen: &Seen| matches!(seen.state, CellState::Unknown | CellState::NotRead | CellState::NotDue);
+        let idle = |seen: &Seen| !seen.state.may_change();
         let open = self.slots.iter().rev().filter(move |seen| !seen.settled && !idle(seen));
         let going = |sum: &HourCell| matches!(sum.state, CellState::Running | CellState::Retrying | CellState::Pending);
         let sums = self.folded.iter().rev().filter(move |(_, sum)| going(sum));

@@ -112,7 +112,7 @@ impl Sheet {
         for job in catalog.into_jobs() {
             let (name, line) = (job.entry.name.clone(), Line::new(job));
             let was = before.remove(&name);
-            let is_new = was.is_none();
+            let is_new = was.as_ref().is_none_or(|(was, _)| !line.continues(was));
             let (mut line, row) = match was {
                 Some((was, row)) => (line.after(*was), Some(row)),
                 None => (line, None),

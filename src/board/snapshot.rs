@@ -9,7 +9,11 @@ use serde::Serialize;
 use crate::board::{Concern, HourCell};
 use crate::job::JobSpec;
 use crate::observe::view::{JobView, NodeView};
-use crate::store::Store;
+use crate::store::{Store, StoreError};
+use crate::text::message;
+
+/// Characters of an error that are kept.
+pub(super) const LONGEST: usize = 300;
 
 /// Everything that is known at one moment.
 #[derive(Clone, Debug)]
@@ -63,8 +67,10 @@ pub struct StoreStanding {
     pub location: String,
     /// Its kind.
     pub kind: &'static str,
-    /// Since when it does not answer, by the store's clock as it was known; null while it does.
+    /// Since when it does not answer, or refuses, by the store's clock as it was known; null while it does.
     pub away_since: Option<DateTime<Utc>>,
+    /// True while it answers with a refusal, of which waiting is no cure: a password, a permission, data that is not cronward's.
+    pub refuses: bool,
     /// Why, in one line and without secrets; null while it answers.
     pub error: Option<String>,
     /// How long its last answer took, in milliseconds; null before the first.
@@ -81,10 +87,18 @@ impl StoreStanding {
         Self { location, kind, tells, ..Self::default() }
     }
 
-    /// It does not answer. Answers whether that is news.
-    pub(super) fn fails(&mut self, error: String, now: DateTime<Utc>) -> bool {
+    /// It does not answer, or refuses. Answers whether that is news.
+    pub(super) fn fails(&mut self, error: &StoreError, now: DateTime<Utc>) -> bool {
         self.away_since.get_or_insert(now);
-        self.error.replace(error) != self.error
+        let told = Some(message(&error.to_string(), LONGEST));
+        let was =
+            (std::mem::replace(&mut self.refuses, !error.is_transient()), std::mem::replace(&mut self.error, told));
+        was.0 != self.refuses || was.1 != self.error
+    }
+
+    /// It answers again.
+    pub(super) fn recovers(&mut self) {
+        (self.away_since, self.refuses, self.error) = (None, false, None);
     }
 }
 

@@ -82,6 +82,7 @@ pub(super) struct Membership {
     /// The instance of the one that was told of last.
     told_namesake: Option<String>,
     reached: bool,
+    denied: bool,
     seen: Option<Now>,
     lost_since: Option<Mono>,
     clock_offset_ms: i64,
@@ -112,6 +113,7 @@ impl Membership {
             namesake: None,
             told_namesake: None,
             reached: false,
+            denied: false,
             seen: None,
             lost_since: None,
             clock_offset_ms: 0,
@@ -149,6 +151,7 @@ impl Membership {
             beats: self.beats,
             last_beat,
             store_up: self.reached,
+            store_refuses: self.denied,
             store_seen: self.seen.map(|now| now.wall),
             clock_offset_ms: self.clock_offset_ms,
             running,
@@ -282,7 +285,7 @@ impl Membership {
     }
 
     fn store_lost(&mut self, sent: Now, error: &StoreError, out: &mut Outbox) {
-        self.reached = false;
+        (self.reached, self.denied) = (false, !error.is_transient());
         if self.lost_since.is_none() {
             self.lost_since = Some(sent.mono);
             out.push_back(Action::Emit(Event::StoreLost { error: error.to_string() }));
@@ -318,7 +321,7 @@ impl Membership {
             let away = self.lost_since.take().map(|since| received.mono.since(since));
             out.push_back(Action::Emit(Event::StoreReached { away }));
         }
-        self.reached = true;
+        (self.reached, self.denied) = (true, false);
         self.seen = Some(received);
         right
     }

@@ -124,6 +124,8 @@ pub struct Health {
     pub last_beat: Option<Now>,
     /// Whether the last heartbeat reached the store.
     pub store_up: bool,
+    /// Whether the last heartbeat was answered with a refusal: a password, a permission, data that is not cronward's.
+    pub store_refuses: bool,
     /// When the store was last reached, by the node's clock; none until then.
     pub store_seen: Option<DateTime<Utc>>,
     /// The node's clock minus the store's, in milliseconds.

@@ -648,7 +648,55 @@ async fn a_form_that_is_not_taken_comes_back_with_what_was_typed_and_why() {
             page.body
         );
     }
+    for (page, changed) in [(&changed, true), (&misspelt, false)] {
+        assert_eq!(page.body.contains("The slot changed in the meantime"), changed, "{}", page.body);
+    }
+    let unread = port.form("/jobs/billing/pause", &cookie, &typed("until=soon")).await;
+    assert_eq!(unread.status, 400);
+    let kept =
+        [">the disk is &#60;full&#62;</textarea>", "name=\"until\" value=\"soon\"", "action=\"/jobs/billing/pause\""];
+    assert!(kept.iter().all(|kept| unread.body.contains(kept)) && unread.body.contains("until: "), "{}", unread.body);
+    assert_eq!(port.scene.store.pauses().await.unwrap(), []);
     assert_eq!(port.current().await.audit, []);
+}
+
+#[tokio::test]
+async fn a_form_of_another_site_changes_nothing_though_the_cookie_and_the_token_are_right() {
+    let port = Port::new().await;
+    let (cookie, token) = port.logged_in().await;
+    let path = "/jobs/billing/pause";
+    let body = format!("token={token}&reason=x");
+    let kind = ("content-type", "application/x-www-form-urlencoded");
+    for from in [
+        &[("sec-fetch-site", "cross-site")][..],
+        &[("sec-fetch-site", "same-site")],
+        &[("origin", "https://evil.example")],
+        &[("sec-fetch-site", "cross-site"), ("origin", "http://localhost:9747")],
+        &[("origin", "null")],
+    ] {
+        let headers = [&[kind, ("cookie", &*cookie)][..], from].concat();
+        let refused = port.send("POST", path, &headers, &body).await;
+        assert_eq!(refused.status, 403, "{from:?}: {}", refused.body);
+        assert_eq!(port.scene.store.pauses().await.unwrap(), [], "{from:?}");
+    }
+    assert_eq!(port.form(path, &cookie, &body).await.status, 303, "from its own page it is done");
+}
+
+#[tokio::test]
+async fn a_page_says_that_a_slot_changed_only_where_it_did_and_else_what_was_found() {
+    let mut port = Port::new().await;
+    let (cookie, token) = port.logged_in().await;
+    port.scene.claim("billing", "b").await;
+    let path = "/jobs/billing/2026-11-21T14Z/trigger";
+    let body = format!("token={token}&reason=x&expect=running");
+    let held = port.form(path, &cookie, &body).await;
+    assert_eq!(held.status, 409);
+    assert!(held.body.contains("running") && held.body.contains("role=\"alert\""), "{}", held.body);
+    assert!(!held.body.contains("changed in the meantime"), "{}", held.body);
+    let stale = port.form(path, &cookie, &body.replace("running", "pending")).await;
+    assert!(stale.status == 409 && stale.body.contains("changed in the meantime"), "{}", stale.body);
+    let expected = stale.body.contains("is running, not pending");
+    assert!(expected, "{}", stale.body);
 }
 
 #[tokio::test]

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
@@ -19,6 +18,7 @@ use crate::web::asking::Asking;
 use crate::web::detail::ProblemDetail;
 use crate::web::operations::{Acted, Actor, Operations};
 use crate::web::pages::{self, PageRequest, Typed};
+use crate::web::parts::AddressParts;
 use crate::web::problem::Problem;
 use crate::web::prospect::{ActionTarget, WantedAction};
 use crate::web::refusal::ActionRefusal;
@@ -76,9 +76,9 @@ pub(super) async fn of_store(
 }
 
 /// A slot by the parts of its address.
-type SlotPath = Result<Path<(String, String, String)>, PathRejection>;
+type SlotPath = AddressParts<(String, String, String)>;
 /// A job by the part of its address.
-type JobPath = Result<Path<String>, PathRejection>;
+type JobPath = AddressParts<String>;
 
 /// `POST /api/v1/slots/{job}/{slot}/{action}`.
 pub(super) async fn of_slot(
@@ -158,14 +158,15 @@ fn once_more(ask: &PageRequest, verb: Verb, refusal: ActionRefusal, said: &Actio
         None => Err(problem),
         Some(look) => {
             let (reason, until) = (&*said.reason, said.until.as_deref().unwrap_or_default());
-            let typed = Typed { reason, until, objection: problem.detail(), changed: problem.is_conflict() };
+            let (status, changed) = (problem.status(), problem.is_stale());
+            let typed = Typed { reason, until, objection: problem.detail(), status, changed };
             pages::again(ask, verb, &look, &typed)
         }
     }
 }
 
 fn wanted_of_slot(path: SlotPath, said: &ActionBody) -> Result<WantedAction, Problem> {
-    let Path((job, slot, action)) = path.map_err(|_| Problem::not_found())?;
+    let AddressParts((job, slot, action)) = path;
     let verb = Verb::named(&action).filter(|verb| !verb.is_of_job()).ok_or_else(Problem::not_found)?;
     let named = format!("{job}@{slot}").parse();
     let target = ActionTarget::Slot(named.map_err(|error: SlotRefError| Problem::unknown(error))?);
@@ -173,7 +174,7 @@ fn wanted_of_slot(path: SlotPath, said: &ActionBody) -> Result<WantedAction, Pro
 }
 
 fn wanted_of_job(path: JobPath, uri: &Uri, said: &ActionBody) -> Result<WantedAction, Problem> {
-    let Path(job) = path.map_err(|_| Problem::not_found())?;
+    let AddressParts(job) = path;
     let word = uri.path().rsplit('/').next().unwrap_or_default();
     let verb = Verb::named(word).ok_or_else(Problem::not_found)?;
     let target = if verb.is_of_job() {

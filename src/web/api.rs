@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -16,6 +16,7 @@ use crate::observe::view::JobView;
 use crate::web::answers::{tagged, written};
 use crate::web::detail::ProblemDetail;
 use crate::web::openapi;
+use crate::web::parts::AddressParts;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
 
@@ -48,11 +49,6 @@ pub(super) fn queried<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, P
     query.map(|Query(query)| query).map_err(|error| Problem::bad_request(ProblemDetail::Query(error.body_text())))
 }
 
-/// What a path says; a name that none may have is the name of nothing.
-pub(super) fn named<T>(path: Result<Path<T>, PathRejection>) -> Result<T, Problem> {
-    path.map(|Path(path)| path).map_err(|_| Problem::not_found())
-}
-
 /// A job's name, from an address.
 pub(super) fn job_name(text: &str) -> Result<JobName, Problem> {
     JobName::new(text).map_err(Problem::unknown)
@@ -61,7 +57,10 @@ pub(super) fn job_name(text: &str) -> Result<JobName, Problem> {
 /// What is known, unless the store is away: who wants to see what was known then opens the page.
 async fn known(site: &Site) -> Result<Arc<Snapshot>, Problem> {
     let shown = site.sources.board.read(0).await;
-    if shown.is_read() && shown.store.away_since.is_none() { Ok(shown) } else { Err(Problem::store_away(false)) }
+    if shown.is_read() && shown.store.away_since.is_none() {
+        return Ok(shown);
+    }
+    Err(if shown.store.refuses { Problem::store_refuses() } else { Problem::store_away(false) })
 }
 
 pub(super) async fn jobs(
@@ -91,10 +90,10 @@ pub(super) async fn jobs(
 
 pub(super) async fn job(
     State(site): State<Arc<Site>>,
-    path: Result<Path<String>, PathRejection>,
+    AddressParts(job): AddressParts<String>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let name = job_name(&named(path)?)?;
+    let name = job_name(&job)?;
     let shown = known(&site).await?;
     let missing = || Problem::unknown(ProblemDetail::NoJob(name.clone()));
     let row = shown.row(name.as_str()).ok_or_else(missing)?;

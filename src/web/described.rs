@@ -117,6 +117,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
             ("location", "string"),
             ("kind", "string"),
             ("away_since", "time?"),
+            ("refuses", "boolean"),
             ("error", "string?"),
             ("latency_ms", "integer?"),
             ("tells", "boolean"),

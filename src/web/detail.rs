@@ -26,6 +26,9 @@ pub(super) enum ProblemDetail {
     NoAttempt(Slot),
     #[error("this store keeps no locks")]
     NoLocks,
+    /// Of a read: why stands in the log, and on the page of the store.
+    #[error("the store refuses this node: `cronward doctor` says what to change")]
+    StoreRefusesReads,
     /// `maybe`: an action may have been done.
     #[error("the store does not answer; the node goes on asking it{}", perhaps_done(*maybe))]
     StoreAway { maybe: bool },

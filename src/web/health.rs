@@ -17,11 +17,12 @@ pub(super) async fn alive(State(site): State<Arc<Site>>) -> Result<&'static str,
 
 /// Ready: the planner beats, the store was reached at the last heartbeat, and nobody asked the node to leave.
 pub(super) async fn ready(State(site): State<Arc<Site>>) -> Result<&'static str, Problem> {
-    let (store_up, draining) = {
+    let (store_up, refuses, draining) = {
         let health = site.sources.health.borrow();
-        (health.store_up, health.draining)
+        (health.store_up, health.store_refuses, health.draining)
     };
-    let lacking = [("store", !store_up), ("plan", !site.is_beating()), ("draining", draining)];
+    let store = if refuses { "store (it refuses this node: `cronward doctor` says why)" } else { "store" };
+    let lacking = [(store, !store_up), ("plan", !site.is_beating()), ("draining", draining)];
     let words: Vec<&str> = lacking.into_iter().filter_map(|(word, lacks)| lacks.then_some(word)).collect();
     if words.is_empty() { Ok("ok\n") } else { Err(unwell("not-ready", ProblemDetail::NotReady(words.join(", ")))) }
 }

@@ -42,6 +42,7 @@ mod login;
 mod openapi;
 mod operations;
 mod pages;
+mod parts;
 mod pieces;
 mod problem;
 mod prospect;

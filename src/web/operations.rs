@@ -130,7 +130,16 @@ impl Operations {
         };
         let (proposal, job) = (proposal.map_err(refusal::of_admin)?, job.clone());
         let (needs_reason, doer) = (false, Doer::Store);
-        Ok(Prospect { job, record: None, max_attempts: 0, now: session.now, proposal, needs_reason, doer })
+        Ok(Prospect {
+            job,
+            record: None,
+            max_attempts: 0,
+            enabled: true,
+            now: session.now,
+            proposal,
+            needs_reason,
+            doer,
+        })
     }
 
     async fn look_at_slot(
@@ -156,8 +165,8 @@ impl Operations {
         };
         let runs_past = is_over && matches!(doer, Doer::Node { .. });
         let needs_reason = wanted.verb.needs_reason(runs_past);
-        let (job, max_attempts) = (job.entry.name.clone(), job.entry.max_attempts);
-        Ok(Prospect { job, record: Some(record), max_attempts, now, proposal, needs_reason, doer })
+        let (job, max_attempts, enabled) = (job.entry.name.clone(), job.entry.max_attempts, job.entry.enabled);
+        Ok(Prospect { job, record: Some(record), max_attempts, enabled, now, proposal, needs_reason, doer })
     }
 
     /// A slot that has ended is opened first where its attempts are used up.
@@ -180,7 +189,10 @@ impl Operations {
         actor: Actor<'_>,
         t: &ActionTexts,
     ) -> Result<Acted, ActionRefusal> {
-        let (session, look) = self.seen(wanted, t).await.map_err(ActionRefusal::unseen)?;
+        let (session, look) = match self.seen(wanted, t).await {
+            Ok(seen) => seen,
+            Err(problem) => return Err(self.unseen(wanted, problem, t).await),
+        };
         let objection = match expect.filter(|expect| !expect.is_empty()) {
             Some(expect) if look.state() != Some(expect) => Some(refusal::not_as_expected(&look, expect)),
             Some(_) | None if look.needs_reason && actor.reason.trim().is_empty() => Some(refusal::no_reason()),
@@ -192,6 +204,17 @@ impl Operations {
         match self.carry_out(&session, &look, actor).await {
             Ok(changed) => Ok(self.acted(&look, changed)),
             Err(problem) => Err(ActionRefusal::after(look, problem)),
+        }
+    }
+
+    /// Of what could not be looked at. Whoever typed a time that none can be read from sees the job all the same, to mend it.
+    async fn unseen(&self, wanted: &WantedAction, problem: Problem, t: &ActionTexts) -> ActionRefusal {
+        let without = WantedAction { until: None, ..wanted.clone() };
+        let is_mendable = problem.is_bad_request() && wanted.until.is_some();
+        let look = if is_mendable { self.look(&without, t).await.ok() } else { None };
+        match look {
+            Some(look) => ActionRefusal::after(look, problem),
+            None => ActionRefusal::unseen(problem),
         }
     }
 

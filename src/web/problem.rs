@@ -44,6 +44,15 @@ impl Problem {
         self.status == StatusCode::UNAUTHORIZED
     }
 
+    pub(super) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Whether the slot is in another state than it was when the request was made.
+    pub(super) fn is_stale(&self) -> bool {
+        matches!(*self.detail, ProblemDetail::NotAsExpected { .. })
+    }
+
     /// Whether things are not as the request takes them to be.
     pub(super) fn is_conflict(&self) -> bool {
         self.status == StatusCode::CONFLICT
@@ -82,6 +91,11 @@ impl Problem {
     pub(super) fn store_away(maybe: bool) -> Self {
         let detail = ProblemDetail::StoreAway { maybe };
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-away", detail).retry_after(STORE_LATER)
+    }
+
+    /// Waiting is no cure.
+    pub(super) fn store_refuses() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-refuses", ProblemDetail::StoreRefusesReads)
     }
 
     /// Nobody can fix it from outside.

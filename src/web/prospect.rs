@@ -32,6 +32,8 @@ pub(super) struct Prospect {
     /// Of a slot.
     pub(super) record: Option<SlotRecord>,
     pub(super) max_attempts: u32,
+    /// Whether the job runs by itself.
+    pub(super) enabled: bool,
     /// The store's clock.
     pub(super) now: DateTime<Utc>,
     pub(super) proposal: Proposal,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{Path, Query, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
@@ -21,8 +21,9 @@ use crate::observe::view::{LatestView, LockView, SlotView};
 use crate::slot::{Slot, SlotKey, SlotState};
 use crate::store::StoreError;
 use crate::web::answers::{tagged, written};
-use crate::web::api::{job_name, named, queried};
+use crate::web::api::{job_name, queried};
 use crate::web::detail::ProblemDetail;
+use crate::web::parts::AddressParts;
 use crate::web::problem::Problem;
 use crate::web::site::Site;
 
@@ -65,10 +66,10 @@ pub(super) struct NextQuery {
     from: Option<DateTime<Utc>>,
 }
 
-type SlotPath = Result<Path<(String, String)>, PathRejection>;
+type SlotPath = AddressParts<(String, String)>;
 
 fn slot_ref(path: SlotPath) -> Result<SlotRef, Problem> {
-    let (job, slot) = named(path)?;
+    let AddressParts((job, slot)) = path;
     let text = format!("{job}@{slot}");
     text.parse().map_err(|error: SlotRefError| Problem::unknown(error))
 }
@@ -80,12 +81,12 @@ fn store_error(error: StoreError) -> Problem {
 /// `/jobs/{job}/slots`: newest first.
 pub(super) async fn of_job(
     State(site): State<Arc<Site>>,
-    path: Result<Path<String>, PathRejection>,
+    AddressParts(job): AddressParts<String>,
     query: Result<Query<SlotsQuery>, QueryRejection>,
     asked: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let (name, query) = (job_name(&named(path)?)?, queried(query)?);
+    let (name, query) = (job_name(&job)?, queried(query)?);
     let limit = query.limit.unwrap_or(PAGE);
     if limit == 0 || limit > LARGEST_PAGE {
         return Err(Problem::bad_request(ProblemDetail::LimitRange));

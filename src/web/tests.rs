@@ -44,6 +44,7 @@ use crate::web::{Activity, Exposition, Gate, Mint, Site, Sources};
 struct Calls {
     asked: AtomicUsize,
     away: AtomicBool,
+    refuses: AtomicBool,
     hangs: AtomicBool,
 }
 
@@ -56,6 +57,9 @@ impl Layer for Arc<Calls> {
         }
         if self.away.load(Ordering::Relaxed) {
             return Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, location, "secret"));
+        }
+        if self.refuses.load(Ordering::Relaxed) {
+            return Err(StoreError::new(ErrorKind::Denied, Applied::No, op, location, "secret"));
         }
         call().await
     }
@@ -344,7 +348,9 @@ fn is_bound(answer: &Answer, policy: &str, tls: bool, what: &str) {
     assert_eq!(answer.header("referrer-policy"), "no-referrer", "{what}");
     assert_eq!(answer.header("cross-origin-opener-policy"), "same-origin", "{what}");
     assert_eq!(answer.header("cross-origin-resource-policy"), "same-origin", "{what}");
-    assert!(answer.header("permissions-policy").starts_with("clipboard-write=(self), "), "{what}");
+    let may = "clipboard-write=(self), accelerometer=(), autoplay=(), camera=(), clipboard-read=(), display-capture=(), \
+               fullscreen=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), payment=(), usb=()";
+    assert_eq!(answer.header("permissions-policy"), may, "{what}");
     let kept = answer.header("content-type");
     let is_asset = kept.starts_with("text/css") || kept.starts_with("image/");
     assert!(is_asset || answer.header("cache-control") == "no-store", "{what}: {kept}");
@@ -411,6 +417,35 @@ async fn what_a_token_opens_is_bound_as_well_and_what_a_command_wrote_may_do_not
             is_bound(&answer, POLICY, tls, &path);
         }
         is_bound(&stand.with("/jobs/push/2026-11-21T15Z/runs/1?raw", &given.operator).await, OF_OUTPUT, tls, "raw");
+    }
+}
+
+#[tokio::test]
+async fn another_site_that_asks_is_allowed_nothing_and_no_page_loads_anything_from_elsewhere() {
+    let given = given();
+    let stand = Stand::new(guarded(&given));
+    let bearer = format!("Bearer {}", given.operator);
+    let foreign = [("authorization", &*bearer), ("origin", "https://evil.example"), ("accept", "text/html")];
+    for route in &TABLE {
+        let answer = stand.get(&example(route.path), &foreign).await;
+        assert_eq!(met(&answer), 200, "{}", route.path);
+        let opening = answer.headers.keys().find(|name| name.as_str().starts_with("access-control"));
+        assert_eq!(opening, None, "{}", route.path);
+        let preflight = [("access-control-request-method", "POST"), foreign[0], foreign[1]];
+        let asked = stand.send("127.0.0.1", request("OPTIONS", &example(route.path), &preflight, "")).await;
+        let opening = asked.headers.keys().find(|name| name.as_str().starts_with("access-control"));
+        assert!(asked.status >= 400 && opening.is_none(), "{}: {} {opening:?}", route.path, asked.status);
+        if answer.header("content-type").starts_with("text/html") {
+            let loads = ["src=\"", "href=\"", "action=\"", "content=\"", "url("];
+            let elsewhere = loads.iter().flat_map(|place| answer.body.split(place).skip(1));
+            let elsewhere =
+                elsewhere.filter(|rest| ["http:", "https:", "//"].iter().any(|begin| rest.starts_with(begin)));
+            assert_eq!(elsewhere.count(), 0, "{}: {}", route.path, answer.body);
+        }
+        if answer.header("content-type").starts_with("text/css") {
+            assert!(!answer.body.contains("http:") && !answer.body.contains("https:"), "{}", route.path);
+            assert!(!answer.body.contains("@import"), "{}", route.path);
+        }
     }
 }
 
@@ -527,6 +562,34 @@ async fn an_error_is_a_problem_with_a_word_or_a_page_for_who_reads_pages() {
 }
 
 #[tokio::test]
+async fn an_address_that_cannot_be_read_names_nothing_in_the_form_of_every_other_error() {
+    let given = given();
+    let stand = Stand::new(HttpConfig { read_only: false, ..guarded(&given) });
+    let page = ("accept", "text/html");
+    for route in TABLE.iter().chain(&WRITES).filter(|route| route.path.contains('{')) {
+        let places =
+            [("{attempt}", "abc"), ("{job}", "%ff"), ("{slot}", "%ff"), ("{name}", "%ff"), ("{action}", "reset")];
+        let path = places.iter().fold(route.path.to_owned(), |path, (place, value)| path.replace(place, value));
+        let own = [("x-cronward", "1"), ("content-type", "application/json")];
+        let authorization = format!("Bearer {}", given.operator);
+        let asked = |accept: (&'static str, &'static str)| {
+            let headers = [("authorization", &*authorization), accept, own[0], own[1]];
+            let method = if TABLE.iter().any(|read| std::ptr::eq(read, route)) { "GET" } else { "POST" };
+            stand.send("127.0.0.1", request(method, &path, &headers, ""))
+        };
+        let problem = asked(("accept", "application/json")).await;
+        let told = (problem.status, problem.header("content-type"));
+        assert!(told.0 >= 400 && told.1 == "application/problem+json", "{path}: {told:?} {}", problem.body);
+        assert_eq!(asked(page).await.header("content-type"), "text/html; charset=utf-8", "{path}");
+    }
+    for path in ["/jobs/%ff", "/jobs/billing/2026-11-21T14Z/runs/abc", "/assets/%ff", "/jobs/%ff/pause"] {
+        let headers = [("authorization", &*format!("Bearer {}", given.operator)), page];
+        let answer = stand.get(path, &headers).await;
+        assert_eq!((answer.status, answer.header("content-type")), (404, "text/html; charset=utf-8"), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_body_has_its_limit_whether_it_is_announced_or_not() {
     let stand = Stand::new(HttpConfig::default());
     let post = |body: Body| {
@@ -577,7 +640,11 @@ async fn alive_means_that_the_planner_beats_and_ready_that_nothing_is_missing() 
     assert_eq!(asked().await, (200, 200, String::new()));
     stand.health.send_modify(|health| health.store_up = false);
     assert_eq!(asked().await, (200, 503, "store".to_owned()), "an outage of the store restarts nobody");
+    stand.health.send_modify(|health| health.store_refuses = true);
+    let refused = "store (it refuses this node: `cronward doctor` says why)".to_owned();
+    assert_eq!(asked().await, (200, 503, refused), "nor does a store that refuses");
     stand.health.send_modify(|health| (health.store_up, health.draining) = (true, true));
+    stand.health.send_modify(|health| health.store_refuses = false);
     assert_eq!(asked().await, (200, 503, "draining".to_owned()));
     stand.clock.advance(Duration::from_millis(4_999));
     assert_eq!(asked().await.0, 200);
@@ -628,6 +695,18 @@ async fn a_store_that_is_away_is_told_of_and_why_stands_in_the_log_alone() {
     assert_eq!((jobs.status, jobs.header("retry-after")), (503, "10"));
     let store = stand.get("/api/v1/store", &[]).await;
     assert_eq!((store.status, &store.json()["error"]), (200, &Value::from("connection refused")));
+}
+
+#[tokio::test]
+async fn a_store_that_refuses_is_not_said_to_be_away_and_why_stands_in_the_log_alone() {
+    let stand = Stand::new(HttpConfig::default());
+    stand.store.refuses.store(true, Ordering::Relaxed);
+    let refused = stand.get("/api/v1/slots/push/2026-11-21T15Z", &[]).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, ""), "waiting is no cure");
+    assert_eq!(refused.json()["type"], "store-refuses");
+    assert!(refused.body.contains("cronward doctor") && !refused.body.contains("secret"), "{}", refused.body);
+    let page = stand.get("/jobs/push", &[("accept", "text/html")]).await;
+    assert!(page.status == 503 && page.body.contains("cronward doctor"), "{}", page.body);
 }
 
 #[tokio::test]

@@ -288,7 +288,7 @@ fn unheard(told: Reasoning<'_>) -> Explanation {
         Some(_) if !told.is_planned() => {
             Explanation::fixable((t.did_not_run)((told.t.starter.nobody)(told.job.origin), None), run_again(told))
         }
-        Some(_) if !told.job.enabled => Explanation::fixable(t.was_disabled, told.again()),
+        Some(_) if !told.job.enabled => Explanation::fine(t.was_disabled),
         Some(_) => {
             let closed = told.record.verdict.as_ref().filter(|verdict| verdict.verdict == Verdict::Missed);
             let closed = closed.map(|verdict| (verdict.by.as_str(), told.at(verdict.at)));

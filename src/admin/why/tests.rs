@@ -341,6 +341,9 @@ fn a_slot_that_may_still_run_says_what_it_waits_for() {
     let mut off = about(fixture::untouched(), NOON, vec![]);
     off.job.enabled = false;
     assert!(said(&off).contains("not enabled"));
+    // Nobody is advised to run what was switched off.
+    let over = Facts { now: at("2026-11-21T14:00:00Z"), ..off };
+    assert_eq!(said(&over), "the slot did not run: the job was not enabled in the file that was registered last");
 }
 
 #[test]

@@ -17,7 +17,11 @@ pub(super) async fn tell_of(mut watched: watch::Receiver<Health>) {
         }
         if health.beats != last_beat {
             last_beat = health.beats;
-            let store = if health.store_up { "store reached" } else { "store unreachable" };
+            let store = match (health.store_up, health.store_refuses) {
+                (true, _) => "store reached",
+                (false, true) => "store refuses: see cronward doctor",
+                (false, false) => "store unreachable",
+            };
             let status = format!("{} running; {store}", health.running);
             tell(&[NotifyState::Watchdog, NotifyState::Status(&status)]);
         }

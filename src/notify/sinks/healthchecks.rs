@@ -5,18 +5,23 @@ use url::Url;
 use crate::event::NoticeKind;
 use crate::notify::letter::Letter;
 use crate::notify::sinks::http::Outgoing;
-use crate::notify::sinks::secrets::SinkAccess;
+use crate::notify::sinks::secrets::{SinkAccess, filled};
 
 /// The ping of a letter; none where there is nothing to signal.
 pub(super) fn request(access: &SinkAccess, letter: &Letter) -> Result<Option<Outgoing>, String> {
     let Some(ping) = &letter.ping else {
         // A test: a line in the check's log, which changes nothing.
-        return Ok(Some(outgoing(&access.url()?, Some("log"), "test", None, letter.text())));
+        return Ok(Some(outgoing(&access.url()?, Some("log"), named(letter), None, letter.text())));
     };
     let Some(signal) = signal(ping.kind) else { return Ok(None) };
     let url = access.url()?;
     let body = if ping.output.is_empty() { letter.text() } else { ping.output.clone() };
-    Ok(Some(outgoing(&url, signal, ping.job.as_str(), Some(&ping.run), body)))
+    Ok(Some(outgoing(&url, signal, named(letter), Some(&ping.run), body)))
+}
+
+/// What stands in the url where it has a place for the job's name.
+pub(super) fn named(letter: &Letter) -> &str {
+    letter.ping.as_ref().map_or("test", |ping| ping.job.as_str())
 }
 
 /// What follows the check's url; the url alone for a success, and nothing at all for what a check has no signal for.
@@ -32,8 +37,7 @@ const fn signal(kind: NoticeKind) -> Option<Option<&'static str>> {
 
 fn outgoing(base: &Url, signal: Option<&str>, job: &str, run: Option<&str>, body: String) -> Outgoing {
     let mut url = base.clone();
-    // A brace is escaped in a parsed url.
-    let path = url.path().replace("%7Bjob%7D", job).replace("{job}", job);
+    let path = filled(url.path(), job);
     let path = path.trim_end_matches('/').to_owned();
     url.set_path(&signal.map_or(path.clone(), |signal| format!("{path}/{signal}")));
     if let Some(run) = run {

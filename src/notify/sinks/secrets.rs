@@ -18,6 +18,9 @@ const CUT: char = '…';
 /// Less of the beginning of a secret tells nothing.
 const TELLING: usize = 4;
 
+/// The place of a job's name in a url, as it is parsed and as it is written.
+const JOB: [&str; 2] = ["%7Bjob%7D", "{job}"];
+
 /// Secrets of one sink. Never shown.
 #[derive(Clone, Default)]
 pub(super) struct SinkAccess {
@@ -65,11 +68,21 @@ impl SinkAccess {
         written.extend(named.into_iter().filter(|secret| secret.len() >= TELLING));
         // Receivers and errors may repeat the part that lets one in.
         let path = parsed.path().trim_matches('/');
-        written.extend(path.split('/').chain(parsed.query()).filter(|part| part.len() >= 8).map(str::to_owned));
+        let of_path = path.split('/').filter(|part| !JOB.contains(part));
+        written.extend(of_path.chain(parsed.query()).filter(|part| part.len() >= 8).map(str::to_owned));
         let values = parsed.query_pairs().map(|(_, value)| value.into_owned());
         let raw = parsed.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
         written.extend(values.chain(raw.map(|(_, value)| value.to_owned())).filter(|value| value.len() >= 8));
         Ok(Self { url: Some(parsed), written, secret })
+    }
+
+    /// The same for a message about a job, whose name may be in the url that is sent to.
+    pub(super) fn about(&self, job: &str) -> Self {
+        let named = self.written.iter().map(|secret| filled(secret, job)).filter(|named| !self.written.contains(named));
+        // The longer ones first: a part that was taken out would keep the whole from being found.
+        let mut written: Vec<String> = named.chain(self.written.iter().cloned()).collect();
+        written.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Self { written, ..self.clone() }
     }
 
     /// Where to send.
@@ -123,6 +136,11 @@ fn text_of(text: &SecretText) -> Result<String, String> {
 fn secret(path: &Path) -> Result<String, String> {
     let read = read_url_file(path).map_err(|error| format!("secret_file {} {error}", path.display()))?;
     if read.is_empty() { Err(format!("secret_file {} is empty", path.display())) } else { Ok(read) }
+}
+
+/// With the name of a job where there is a place for it.
+pub(super) fn filled(text: &str, job: &str) -> String {
+    JOB.iter().fold(text.to_owned(), |text, place| text.replace(place, job))
 }
 
 /// HMAC-SHA256 in base64.

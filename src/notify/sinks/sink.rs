@@ -58,7 +58,7 @@ impl Sink {
             SinkTarget::Mail(config) => in_time(email::send(config, &self.access, letter, &ways.namespace)).await,
             SinkTarget::Exec(program) => exec::run(program, &self.name, letter, &ways.launcher).await,
         };
-        self.access.redacted(answer)
+        self.access.about(healthchecks::named(letter)).redacted(answer)
     }
 
     async fn post(&self, form: WebForm, letter: &Letter, ways: &Ways) -> Receipt {

@@ -242,6 +242,29 @@ async fn a_receiver_that_hangs_is_left_after_ten_seconds() {
 }
 
 #[tokio::test]
+async fn a_receiver_that_takes_a_message_and_never_answers_is_asked_again() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hunter2-key", listener.local_addr().unwrap());
+    let hanging = tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        let mut got = Vec::new();
+        while !got.ends_with(b"{\"type\":\"failed\"}") {
+            socket.read_buf(&mut got).await.unwrap();
+        }
+        socket.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+        // The next message is read, and nothing is said.
+        while socket.read_buf(&mut got).await.is_ok_and(|read| read > 0) {}
+    });
+    let (sink, ways) = (web(WebForm::Webhook, &url, None), ways());
+    assert_eq!(sink.send(&letter(), &ways).await, Receipt::Taken("204 No Content".to_owned()));
+    // The connection is there: no time passes but that of the answer.
+    tokio::time::pause();
+    assert_eq!(sink.send(&letter(), &ways).await, Receipt::again("no answer within 10 s"));
+    drop(ways);
+    hanging.await.unwrap();
+}
+
+#[tokio::test]
 async fn no_answer_brings_the_url_back_into_a_text() {
     let (url, _inbox) = receiver(404, &[], "no such robot: /robot/hunter2-key, hunter2-key").await;
     let Receipt::Refused(error) = send(WebForm::Slack, &url, None).await else { panic!("refused") };
@@ -259,6 +282,26 @@ async fn an_answer_that_is_cut_within_the_secret_shows_no_part_of_it() {
             assert!(!error.contains("hunt") && error.contains("xxx"), "{before}: {error}");
         }
     }
+}
+
+#[tokio::test]
+async fn the_url_of_a_check_is_not_shown_with_the_name_of_the_job_in_it_either() {
+    let (url, inbox) = receiver(404, &[], "no check at /robot/hunter2-billing, nor hunter2-test").await;
+    let sink = web(WebForm::Healthchecks, &url.replace("hunter2-key", "hunter2-{job}"), None);
+    for ping in [None, Some(("billing", "0189f7a0-0000-8000-8000-000000000001"))] {
+        let ping = ping.map(|(job, run)| Ping {
+            kind: NoticeKind::Failed,
+            job: JobName::new(job).unwrap(),
+            run: run.to_owned(),
+            output: String::new(),
+        });
+        let name = ping.as_ref().map_or("test", |_| "billing");
+        let Receipt::Refused(error) = sink.send(&Letter { ping, ..letter() }, &ways()).await else { panic!("refused") };
+        assert!(!error.contains(&format!("hunter2-{name}")) && error.contains("no check at"), "{error}");
+    }
+    assert_eq!(inbox.lock().unwrap().len(), 2);
+    let short = SinkAccess::of("https://hc.example/p/k1/{job}", None).unwrap().about("billing");
+    assert_eq!(short.redact("billing: https://hc.example/p/k1/billing/fail is gone"), "billing: ***/fail is gone");
 }
 
 #[test]
@@ -296,9 +339,14 @@ async fn a_check_gets_a_signal_for_each_step_of_a_run_with_the_same_identity() {
     let url = url.replace("hunter2-key", "{job}");
     let sink = web(WebForm::Healthchecks, &url, None);
     let run = "0189f7a0-0000-8000-8000-000000000001";
-    for kind in
-        [NoticeKind::Started, NoticeKind::AttemptFailed, NoticeKind::Succeeded, NoticeKind::Failed, NoticeKind::Late]
-    {
+    for kind in [
+        NoticeKind::Started,
+        NoticeKind::AttemptFailed,
+        NoticeKind::Succeeded,
+        NoticeKind::Failed,
+        NoticeKind::Missed,
+        NoticeKind::Late,
+    ] {
         let ping =
             Ping { kind, job: JobName::new("billing").unwrap(), run: run.to_owned(), output: "disk full".to_owned() };
         let answer = sink.send(&Letter { ping: Some(ping), ..letter() }, &ways()).await;
@@ -306,7 +354,7 @@ async fn a_check_gets_a_signal_for_each_step_of_a_run_with_the_same_identity() {
     }
     let got: Vec<(String, String)> =
         inbox.lock().unwrap().iter().map(|got| (got.uri.clone(), got.body.clone())).collect();
-    let wanted = ["/start", "/log", "", "/fail"]
+    let wanted = ["/start", "/log", "", "/fail", "/fail"]
         .map(|signal| (format!("/robot/billing{signal}?rid={run}"), "disk full".to_owned()));
     assert_eq!(got, wanted);
 }

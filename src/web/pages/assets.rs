@@ -4,11 +4,11 @@
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::IntoResponse;
 use sha2::{Digest as _, Sha256};
 
+use crate::web::parts::AddressParts;
 use crate::web::problem::Problem;
 
 /// One of them.
@@ -53,7 +53,7 @@ pub(super) fn names() -> Names {
 }
 
 /// `/assets/{name}`.
-pub(in crate::web) async fn serve(Path(name): Path<String>) -> Result<impl IntoResponse, Problem> {
+pub(in crate::web) async fn serve(AddressParts(name): AddressParts<String>) -> Result<impl IntoResponse, Problem> {
     let asset = ASSETS.iter().find(|asset| asset.name == name).ok_or_else(Problem::not_found)?;
     Ok(([(CONTENT_TYPE, asset.kind), (CACHE_CONTROL, "public, max-age=31536000, immutable")], asset.text))
 }

@@ -100,6 +100,7 @@ impl StorePage {
         let t = &tell.t.cluster;
         let store = &shown.store;
         let reached = match (&store.error, shown.read_at) {
+            (Some(error), _) if store.refuses => format!("{}: {error}", tell.t.frame.store_refuses),
             (Some(error), _) => format!("{}: {error}", t.not_reached),
             (None, Some(read)) => tell.exact(read),
             (None, None) => tell.t.frame.reading.to_owned(),

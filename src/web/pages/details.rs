@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::Path;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -29,6 +28,7 @@ use crate::web::pages::cluster::{LocksPage, StorePage};
 use crate::web::pages::job::{JobMaterial, JobPage};
 use crate::web::pages::request::PageRequest;
 use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
+use crate::web::parts::AddressParts;
 use crate::web::problem::Problem;
 use crate::web::site::{Site, Sources};
 use crate::web::{csrf, form};
@@ -42,7 +42,10 @@ const HORIZON: Duration = Duration::from_secs(5 * 366 * 86_400);
 const HOUR: Duration = Duration::from_secs(3_600);
 
 /// `/jobs/{job}`.
-pub(in crate::web) async fn job(ask: PageRequest, Path(job): Path<String>) -> Result<Response, Problem> {
+pub(in crate::web) async fn job(
+    ask: PageRequest,
+    AddressParts(job): AddressParts<String>,
+) -> Result<Response, Problem> {
     let name = named(&job)?;
     let shown = ask.site.sources.board.read(0).await;
     let look = ask.site.reads.begin(&ask.site.sources.store).await?;
@@ -76,7 +79,7 @@ pub(in crate::web) async fn job(ask: PageRequest, Path(job): Path<String>) -> Re
 /// `/jobs/{job}/{slot}`.
 pub(in crate::web) async fn slot(
     ask: PageRequest,
-    Path((job, slot)): Path<(String, String)>,
+    AddressParts((job, slot)): AddressParts<(String, String)>,
 ) -> Result<Response, Problem> {
     let wanted = reference(&format!("{job}@{slot}"))?;
     let shown = ask.site.sources.board.look(0);
@@ -114,7 +117,7 @@ fn at_store<T>(site: &Site, slot: &Slot, what: fn(&str, &str, &Namespace, &Slot)
 /// `/jobs/{job}/{slot}/runs/{attempt}`; with `?raw` the text alone.
 pub(in crate::web) async fn run(
     ask: PageRequest,
-    Path((job, slot, attempt)): Path<(String, String, u32)>,
+    AddressParts((job, slot, attempt)): AddressParts<(String, String, u32)>,
 ) -> Result<Response, Problem> {
     let wanted = reference(&format!("{job}@{slot}"))?;
     let shown = ask.site.sources.board.look(0);

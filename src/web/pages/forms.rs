@@ -1,7 +1,6 @@
 //! The forms of the actions: what will happen, how it is taken back, the same as a command, and why it is wanted. They change nothing;
 //! where they are sent to is another route.
 
-use axum::extract::Path;
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 
@@ -13,6 +12,7 @@ use crate::web::pages::plain::ActPage;
 use crate::web::pages::request::PageRequest;
 use crate::web::pages::slot::sentence;
 use crate::web::pages::state::Shown;
+use crate::web::parts::AddressParts;
 use crate::web::problem::Problem;
 use crate::web::prospect::{ActionTarget, Doer, Prospect, WantedAction};
 
@@ -22,14 +22,16 @@ pub(in crate::web) struct Typed<'a> {
     pub(in crate::web) until: &'a str,
     /// Why it was not taken.
     pub(in crate::web) objection: &'a ProblemDetail,
-    /// Things were not as the form had said.
+    /// What it is answered with.
+    pub(in crate::web) status: StatusCode,
+    /// The slot was in another state than the form had said.
     pub(in crate::web) changed: bool,
 }
 
 /// `/jobs/{job}/{slot}/{action}`.
 pub(in crate::web) async fn of_slot(
     ask: PageRequest,
-    Path((job, slot, action)): Path<(String, String, String)>,
+    AddressParts((job, slot, action)): AddressParts<(String, String, String)>,
 ) -> Result<Response, Problem> {
     let verb = Verb::named(&action).filter(|verb| !verb.is_of_job()).ok_or_else(Problem::not_found)?;
     let named = format!("{job}@{slot}").parse();
@@ -38,7 +40,11 @@ pub(in crate::web) async fn of_slot(
 }
 
 /// `/jobs/{job}/pause`, and the others of a job.
-pub(in crate::web) async fn of_job(ask: PageRequest, Path(job): Path<String>, uri: Uri) -> Result<Response, Problem> {
+pub(in crate::web) async fn of_job(
+    ask: PageRequest,
+    AddressParts(job): AddressParts<String>,
+    uri: Uri,
+) -> Result<Response, Problem> {
     let word = uri.path().rsplit('/').next().unwrap_or_default();
     let verb = Verb::named(word).ok_or_else(Problem::not_found)?;
     let target = if verb.is_of_job() {
@@ -63,7 +69,7 @@ pub(in crate::web) fn again(
     typed: &Typed<'_>,
 ) -> Result<Response, Problem> {
     let mut response = ask.page(&page(ask, verb, look, Some(typed)))?;
-    *response.status_mut() = if typed.changed { StatusCode::CONFLICT } else { StatusCode::BAD_REQUEST };
+    *response.status_mut() = typed.status;
     Ok(response.into_response())
 }
 
@@ -72,6 +78,7 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);
     let view = look.slot_view();
+    let state = view.as_ref().map(|view| Shown::of(view, look.enabled));
     let slot = look.record.as_ref().map(|record| record.slot.key().to_string());
     let path = slot.as_ref().map_or_else(|| format!("/jobs/{}", look.job), |key| format!("/jobs/{}/{key}", look.job));
     let what = slot.map_or_else(|| look.job.to_string(), |key| format!("{}@{key}", look.job));
@@ -85,8 +92,8 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
     ActPage {
         frame: ask.frame(&shown, "hours", (t.act.heading)(word, &what)),
         heading: (t.act.heading)(word, &what),
-        glyph: view.as_ref().map_or(Shown::NotDue, |view| Shown::from(view.state)).key(),
-        sentence: view.as_ref().map(|view| sentence(view, &tell)),
+        glyph: state.unwrap_or(Shown::NotDue).key(),
+        sentence: view.as_ref().zip(state).map(|(view, state)| sentence(view, state, &tell)),
         changed: typed.is_some_and(|typed| typed.changed),
         objection: typed.map(|typed| (t.said)(typed.objection)),
         action: format!("{path}/{word}"),

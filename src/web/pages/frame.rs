@@ -211,7 +211,11 @@ fn pulse(shown: &Snapshot, tell: &Teller) -> Pulse {
     let hash = alive.first().map(|node| node.config_hash.as_str()).unwrap_or_default();
     let same = alive.iter().all(|node| node.config_hash == hash);
     Pulse {
-        store: if store_well { (t.store_well)(&latency).trim().to_owned() } else { t.store_away.to_owned() },
+        store: match (store_well, shown.store.refuses) {
+            (true, _) => (t.store_well)(&latency).trim().to_owned(),
+            (false, true) => t.store_refuses.to_owned(),
+            (false, false) => t.store_away.to_owned(),
+        },
         store_well,
         nodes: (t.nodes_alive)(alive.len(), alive.len() + lost),
         nodes_well: lost == 0 && !alive.is_empty(),
@@ -234,10 +238,16 @@ fn strips(setting: &Setting, shown: Option<&Snapshot>, tell: &Teller) -> Vec<Str
     let Some(shown) = shown else { return strips };
     let Some(error) = shown.store.error.as_ref() else { return strips };
     let since = shown.store.away_since.filter(|_| shown.is_read());
-    let head = since.map_or_else(|| t.away_since_unknown.to_owned(), |since| (t.away_since)(&tell.exact(since)));
+    let away = (t.away_since, t.away_since_unknown);
+    let (told, unknown) = if shown.store.refuses { (t.refuses_since, t.refuses_since_unknown) } else { away };
+    let head = since.map_or_else(|| unknown.to_owned(), |since| told(&tell.exact(since)));
+    let advice = shown.store.refuses.then(|| t.refuses_do.to_owned());
     let acts = setting.who.as_ref().is_some_and(|who| who.acts);
     let off = acts.then(|| tell.t.act.off_away.to_owned());
-    strips.push(Strip { kind: "away", lines: [head, (t.away_why)(error)].into_iter().chain(off).collect() });
+    strips.push(Strip {
+        kind: "away",
+        lines: [head, (t.away_why)(error)].into_iter().chain(advice).chain(off).collect(),
+    });
     strips
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Home {
     no_match: Option<String>,
     no_jobs: bool,
     grid_title: String,
+    /// Cells of a row that are before the first hour.
+    before: usize,
     hours: Vec<Hour>,
     rows: Vec<Arc<BoardRow>>,
     tell: Teller,
@@ -77,7 +79,10 @@ impl Home {
     pub(super) fn of(frame: Frame, shown: &Snapshot, listing: &Listing, acts: bool, tell: &Teller) -> Self {
         let t = tell.t;
         let needs = needs::lines(shown, acts, tell);
-        let hours = hours(&shown.hours, tell);
+        // Somebody else may look at more.
+        let before = shown.hours.len().saturating_sub(listing.hours);
+        let hours = hours(shown.hours.get(before..).unwrap_or_default(), tell);
+        let filled = shown.filled.min(hours.len());
         let found = listing.rows(shown);
         let rows = found.rows.iter().map(|row| Arc::clone(row)).collect();
         let all = shown.rows.len();
@@ -90,7 +95,7 @@ impl Home {
             calm: calm.to_owned(),
             looked: if read { looked(shown, tell) } else { String::new() },
             hours_in: (t.time.hours_in)(&zone_in_hours(tell)),
-            filled: (shown.filled < shown.hours.len()).then(|| (t.home.filled)(shown.filled, shown.hours.len())),
+            filled: (filled < hours.len()).then(|| (t.home.filled)(filled, hours.len())),
             query: listing.query.clone(),
             query_error: listing.error.as_ref().map(t.home.filter_error),
             sorts: Sort::ALL.map(|sort| (sort.as_str(), sort.label(t), sort == listing.sort)),
@@ -104,6 +109,7 @@ impl Home {
             following: (found.page < found.pages).then(|| listing.link(found.page + 1)),
             frame,
             needs,
+            before,
             hours,
             rows,
             tell: *tell,
@@ -112,7 +118,7 @@ impl Home {
 
     /// Each is made as it is written: all of them at once are half as large as the page.
     fn grid(&self) -> impl Iterator<Item = GridRow> {
-        self.rows.iter().map(|row| view(row, &self.hours, &self.tell))
+        self.rows.iter().map(|row| view(row, self.before, &self.hours, &self.tell))
     }
 }
 
@@ -149,10 +155,10 @@ fn hours(starts: &[DateTime<Utc>], tell: &Teller) -> Vec<Hour> {
     starts.iter().enumerate().map(hour).collect()
 }
 
-fn view(row: &BoardRow, hours: &[Hour], tell: &Teller) -> GridRow {
+fn view(row: &BoardRow, before: usize, hours: &[Hour], tell: &Teller) -> GridRow {
     let now = now::of(row, tell);
     let next = row.view.next_tick;
-    let cells = row.cells.iter().zip(hours).enumerate();
+    let cells = row.cells.iter().skip(before).zip(hours).enumerate();
     GridRow {
         job: row.view.job.to_string(),
         title: row.spec.as_ref().and_then(|spec| spec.description.clone()),

@@ -97,7 +97,7 @@ impl JobPage {
                 |(p50, p95)| (t.job.durations)(&tell.fine_span(p50), &tell.fine_span(p95)),
             ),
             chart: chart::of(&slots, durations, timeout, tell),
-            slots: slots.iter().map(|slot| line(slot, tell)).collect(),
+            slots: slots.iter().map(|slot| line(slot, view.enabled, tell)).collect(),
             older,
             ticks: ticks
                 .into_iter()
@@ -109,8 +109,8 @@ impl JobPage {
     }
 }
 
-fn line(slot: &SlotView, tell: &Teller) -> SlotLine {
-    let shown = Shown::from(slot.state);
+fn line(slot: &SlotView, enabled: bool, tell: &Teller) -> SlotLine {
+    let shown = Shown::of(slot, enabled);
     let word = (tell.t.words.state)(shown);
     let many = shown.shows(slot.attempts);
     let mut nodes: Vec<&str> = slot.runs.iter().map(|run| run.node.as_str()).collect();

@@ -110,6 +110,9 @@ fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
     let node = |node: &NodeName| format!("{} {node}", tell.t.cluster.node);
     let (subject, what, link) = match kind {
         ConcernKind::StoreAway { error } => (frame.store.to_owned(), format!("{}: {error}", t.store_away), "/store"),
+        ConcernKind::StoreRefuses { error } => {
+            (frame.store.to_owned(), format!("{}: {error}", t.store_refuses), "/store")
+        }
         ConcernKind::StoreUnusable { error } => {
             (frame.store.to_owned(), format!("{}: {error}", t.store_unusable), "/store")
         }

@@ -17,7 +17,7 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
         return (None, t.orphaned.to_owned());
     }
     if !view.enabled {
-        return (None, t.disabled.to_owned());
+        return (Some(Shown::Disabled.key()), t.disabled.to_owned());
     }
     if let Some(pause) = &view.paused {
         let until = pause.until.map(|until| (t.paused_until)(&tell.coming(until).text));

@@ -70,11 +70,12 @@ impl SlotPage {
         let view = SlotView::of(&facts.record, facts.now, facts.job.max_attempts);
         let (job, key, t) = (view.job.to_string(), view.slot.clone(), tell.t);
         let told = why::explain_in(facts, &t.reasons);
+        let shown = Shown::of(&view, facts.job.enabled);
         let act = |verb: &'static str| (format!("/jobs/{job}/{key}/{verb}"), (t.act.label)(verb).to_owned());
         Self {
-            glyph: Shown::from(view.state).key(),
-            sentence: sentence(&view, tell),
-            apart: settled(&view).map(|at| tell.apart(at)),
+            glyph: shown.key(),
+            sentence: sentence(&view, shown, tell),
+            apart: settled(&view).filter(|_| shown != Shown::Disabled).map(|at| tell.apart(at)),
             span: (t.slot.from_to)(&tell.exact(view.start), &tell.exact(view.end)),
             about: spec
                 .and_then(|spec| spec.owner.clone())
@@ -149,8 +150,11 @@ pub(super) fn recorded(verb: &str, t: &Texts) -> String {
 }
 
 /// The state in a sentence.
-pub(super) fn sentence(view: &SlotView, tell: &Teller) -> String {
+pub(super) fn sentence(view: &SlotView, shown: Shown, tell: &Teller) -> String {
     let t = &tell.t.slot;
+    if shown == Shown::Disabled {
+        return t.disabled.to_owned();
+    }
     match view.state {
         SlotState::Done => match (&view.done, &view.verdict) {
             (Some(done), _) if done.attempt > 0 => (t.done)(done.node.as_str(), done.attempt),

@@ -2,6 +2,7 @@
 //! stylesheet, by the word.
 
 use crate::board::CellState;
+use crate::observe::view::SlotView;
 use crate::slot::SlotState;
 
 /// What a cell of the grid shows.
@@ -14,6 +15,7 @@ pub(super) enum Shown {
     Pending,
     Skipped,
     Done,
+    Disabled,
     NotDue,
     Unknown,
     Loading,
@@ -21,7 +23,7 @@ pub(super) enum Shown {
 
 impl Shown {
     /// Each, in the order of the legend.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Done,
         Self::Running,
         Self::Retrying,
@@ -29,6 +31,7 @@ impl Shown {
         Self::Missed,
         Self::Skipped,
         Self::Pending,
+        Self::Disabled,
         Self::NotDue,
         Self::Unknown,
         Self::Loading,
@@ -44,6 +47,7 @@ impl Shown {
             Self::Pending => "pending",
             Self::Skipped => "skipped",
             Self::Done => "done",
+            Self::Disabled => "disabled",
             Self::NotDue => "not due",
             Self::Unknown => "unknown",
             Self::Loading => "loading",
@@ -65,6 +69,15 @@ impl Shown {
             Self::Retrying | Self::Failed => attempts > 0,
             _ => false,
         }
+    }
+}
+
+impl Shown {
+    /// Of a slot of a job that is `enabled` or not: what nobody was to run nobody has missed.
+    pub(super) fn of(slot: &SlotView, enabled: bool) -> Self {
+        let untouched = slot.runs.is_empty() && slot.lease.is_none() && slot.verdict.is_none();
+        let waits = matches!(slot.state, SlotState::Pending | SlotState::Missed);
+        if !enabled && untouched && waits { Self::Disabled } else { Self::from(slot.state) }
     }
 }
 
@@ -93,6 +106,7 @@ impl From<CellState> for Shown {
             CellState::NotRead => Self::Loading,
             CellState::Skipped => Self::Skipped,
             CellState::Done => Self::Done,
+            CellState::Disabled => Self::Disabled,
             CellState::Unknown => Self::Unknown,
             CellState::NotDue => Self::NotDue,
         }

@@ -18,7 +18,7 @@ use crate::node::TriggerRefusal;
 use crate::observe::view::{JobView, LockEntryView, LockView, NodeView, PauseView, SlotView, SuccessView, TickView};
 use crate::resource::OwnerId;
 use crate::schedule::Timetable;
-use crate::slot::{Decision, Holder, Outcome, Slot, SlotKey, SlotRecord, Verdict};
+use crate::slot::{Decision, Holder, Outcome, Slot, SlotKey, SlotRecord, SlotState, Verdict};
 use crate::store::{JobEntry, JobOrigin, KeptPart, NodeEntry};
 use crate::web::activity::Happened;
 use crate::web::detail::ProblemDetail;
@@ -305,6 +305,42 @@ fn every_cell_has_its_word_and_its_number_beside_its_colour() {
 }
 
 #[test]
+fn what_a_disabled_job_did_not_run_is_disabled_and_not_missed_nor_pending() {
+    let shown = snapshot();
+    let mut off = (*row("sweep", Some(fixture::untouched()), &[cell(CellState::Disabled, 0)])).clone();
+    off.view.enabled = false;
+    let rows = vec![Arc::new(off)];
+    let page = home(&Snapshot { rows, concerns: Arc::default(), ..shown }, "", false);
+    assert!(page.contains("<td class=\"c\" data-s=\"disabled\"><i>disabled</i></td>"), "{page}");
+    assert!(page.contains("data-s=\"disabled\"></span>disabled in the file"), "{page}");
+    assert!(!text_of(&page).contains("missed 1") && !text_of(&page).contains("Run again"), "{page}");
+    for (state, now) in [(SlotState::Pending, "2026-11-21T12:30:00Z"), (SlotState::Missed, "2026-11-21T18:00:00Z")] {
+        let view = SlotView::of(&fixture::untouched(), at(now), 3);
+        assert_eq!(view.state, state);
+        assert_eq!((Shown::of(&view, false), Shown::of(&view, true)), (Shown::Disabled, Shown::from(state)));
+    }
+    for ran in [fixture::failed(), fixture::done(), fixture::running()] {
+        let view = SlotView::of(&ran, at(NOW), 3);
+        assert_eq!(Shown::of(&view, false), Shown::from(view.state), "what somebody ran is as it came out");
+    }
+}
+
+#[test]
+fn who_looks_at_more_hours_shows_nobody_else_more() {
+    let shown = snapshot();
+    let more: Vec<_> = (0..168).map(|hour| at("2026-11-14T15:00:00Z") + TimeDelta::hours(hour)).collect();
+    let wide = |row: &Arc<BoardRow>| {
+        let cells = vec![cell(CellState::Missed, 0); 144].into_iter().chain(row.cells.iter().copied()).collect();
+        Arc::new(BoardRow { cells, ..(**row).clone() })
+    };
+    let wide = Snapshot { hours: more, filled: 30, rows: shown.rows.iter().map(wide).collect(), ..shown.clone() };
+    assert_eq!(home(&wide, "", true), home(&shown, "", true));
+    let asked = home(&wide, "?hours=168", true);
+    assert_eq!(asked.matches("data-hour=\"").count(), 168);
+    assert!(asked.contains("Read 30 of 168 hours"), "{asked}");
+}
+
+#[test]
 fn a_slot_that_nobody_has_claimed_is_due_from_its_tick_on_and_not_from_its_start() {
     use CellState::{Done, NotDue, Pending};
     let (setting, reader, shown) = (setting(false), reader(""), snapshot());
@@ -350,6 +386,20 @@ fn each_link_is_below_the_base() {
 }
 
 #[test]
+fn a_node_that_leaves_says_so_on_its_pages_and_one_that_stays_does_not() {
+    for (lang, told) in [("en", "This node is leaving."), ("zh", "本节点正在退出")] {
+        let query = format!("?lang={lang}");
+        let strip = |draining: bool| {
+            let setting = Setting { draining, ..setting(false) };
+            let frame = Frame::of(&setting, &reader(&query), None, "help", "Help");
+            text_of(&HelpPage { frame }.render().unwrap())
+        };
+        assert!(strip(true).contains(told), "{}", strip(true));
+        assert!(!strip(false).contains(told), "{lang}");
+    }
+}
+
+#[test]
 fn every_empty_and_every_broken_state_says_so() {
     let shown = snapshot();
     let text = |shown: &Snapshot, query: &str| text_of(&home(shown, query, false));
@@ -376,6 +426,23 @@ fn every_empty_and_every_broken_state_says_so() {
     let page = text(&away, "");
     assert!(page.contains("The store has been unreachable since 14:02:11 UTC"), "{page}");
     assert!(page.contains("Last error: connection refused") && page.contains("store unreachable"), "{page}");
+    assert!(!page.contains("cronward doctor"), "{page}");
+    let refuses = StoreStanding { refuses: true, error: Some("WRONGPASS".to_owned()), ..away.store.clone() };
+    let concern = Concern { since: at(NOW), what: ConcernKind::StoreRefuses { error: "WRONGPASS".to_owned() } };
+    let refused = Snapshot { store: refuses, concerns: Arc::new(vec![concern]), ..away };
+    let page = text(&refused, "");
+    for told in [
+        "The store has refused this node since 14:02:11 UTC",
+        "Last error: WRONGPASS",
+        "`cronward doctor` on this node says what to change",
+        "store refuses this node",
+        "the store refuses this node, and `cronward doctor` says what to change: WRONGPASS",
+    ] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    assert!(!page.contains("unreachable"), "{page}");
+    let unread = Snapshot { read_at: None, ..refused };
+    assert!(text(&unread, "").contains("The store refuses this node. Nothing is known yet."));
 }
 
 #[test]
@@ -851,6 +918,7 @@ fn problems() -> Vec<(ProblemDetail, &'static [&'static str])> {
         (maybe(false), &["denied"]),
         (maybe(true), &["denied"]),
         (Detail::PlannerStands, &["plan"]),
+        (Detail::StoreRefusesReads, &["cronward", "doctor"]),
         (Detail::NotReady(text("store, plan, draining")), &["store", "plan", "draining"]),
         (Detail::Internal(text("odd")), &["odd"]),
         (Detail::AnswerUnwritten, &[]),
@@ -942,6 +1010,14 @@ fn what_a_problem_quotes_is_marked_as_english() {
     assert!(marked >= 10, "{marked}");
     let page = ProblemPage::detail("存储拒绝：denied".to_owned(), Some("denied"));
     assert_eq!(page, ("存储拒绝：".to_owned(), Some("denied".to_owned()), String::new()));
+}
+
+#[test]
+fn no_kind_of_problem_is_left_out() {
+    let tried: std::collections::HashSet<_> =
+        problems().iter().map(|(problem, _)| std::mem::discriminant(problem)).collect();
+    let kinds = include_str!("../detail.rs").matches("#[error(").count();
+    assert_eq!(tried.len(), kinds);
 }
 
 #[test]

@@ -25,6 +25,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
             Shown::Missed => "the slot ended and nothing had succeeded, with attempts left",
             Shown::Skipped => "the job was paused during the slot",
             Shown::Pending => "due; no node has claimed it yet",
+            Shown::Disabled => "the job is not enabled in the file, and nobody ran the slot",
             Shown::NotDue => "nothing is scheduled in this hour",
             Shown::Unknown => "older than what the store keeps, or before the job was known",
             Shown::Loading => "not read from the store yet",
@@ -84,6 +85,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         operator: "operator",
         store_well: |latency| format!("store {latency}"),
         store_away: "store unreachable",
+        store_refuses: "store refuses this node",
         nodes_alive: |alive, all| format!("nodes {alive}/{all}"),
         files_same: |hash| format!("file {hash} same on all"),
         files_differ: "files differ",
@@ -94,6 +96,11 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
             format!("The store has been unreachable since {since}. This page shows what was known then.")
         },
         away_since_unknown: "The store is unreachable. Nothing is known yet.",
+        refuses_since: |since| {
+            format!("The store has refused this node since {since}. This page shows what was known then.")
+        },
+        refuses_since_unknown: "The store refuses this node. Nothing is known yet.",
+        refuses_do: "Waiting does not help: `cronward doctor` on this node says what to change.",
         away_why: |error| format!("Last error: {error}"),
     },
     home: HomeTexts {
@@ -144,6 +151,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         clock: |offset| format!("the clock is off by {offset}"),
         node_lost: "lost: no heartbeat",
         store_away: "the store is unreachable",
+        store_refuses: "the store refuses this node, and `cronward doctor` says what to change",
         store_unusable: "this node cannot use the store, though it answers",
         undelivered: |sink| format!("a notification to {sink} was not delivered"),
         since: |since| format!("since {since}"),
@@ -217,6 +225,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         retrying: |used, of| format!("retrying: {used} of {of} attempts used"),
         retry_at: |span| format!("the next attempt comes in {span}"),
         pending: "pending: due, and no node has claimed it yet",
+        disabled: "disabled: the job is not enabled in the file, and nobody ran the slot",
         not_begun: |span| format!("pending: begins in {span}"),
         skipped: "skipped: the job was paused during the slot",
         why: "Why",
@@ -322,7 +331,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         until: "Until",
         until_hint: "30m, 2h, or a time like 2026-11-21T18:00Z; empty: until resumed",
         back: "Back",
-        off_away: "Actions are off while the store is unreachable.",
+        off_away: "Actions are off while the store cannot be used.",
         needless: "There is nothing to do:",
         audited: |who| format!("Recorded as done by {who}."),
         changed: "The slot changed in the meantime. This is its state now; what you typed is kept.",

@@ -22,6 +22,7 @@ pub(super) fn said(detail: &ProblemDetail) -> String {
         ProblemDetail::SlotRef(error) => return slot_ref(error),
         ProblemDetail::NoAttempt(slot) => return format!("{slot} 没有这次尝试"),
         ProblemDetail::NoLocks => "此存储不支持锁",
+        ProblemDetail::StoreRefusesReads => "存储拒绝本节点：cronward doctor 会指出需要修改什么",
         ProblemDetail::StoreAway { maybe } => {
             return format!("存储没有响应，节点会继续尝试连接{}", perhaps_done(*maybe));
         }

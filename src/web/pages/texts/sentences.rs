@@ -91,6 +91,7 @@ pub(in crate::web::pages) struct FrameTexts {
     pub(in crate::web::pages) operator: &'static str,
     pub(in crate::web::pages) store_well: fn(&str) -> String,
     pub(in crate::web::pages) store_away: &'static str,
+    pub(in crate::web::pages) store_refuses: &'static str,
     pub(in crate::web::pages) nodes_alive: fn(usize, usize) -> String,
     pub(in crate::web::pages) files_same: fn(&str) -> String,
     pub(in crate::web::pages) files_differ: &'static str,
@@ -99,6 +100,9 @@ pub(in crate::web::pages) struct FrameTexts {
     pub(in crate::web::pages) draining: &'static str,
     pub(in crate::web::pages) away_since: fn(&str) -> String,
     pub(in crate::web::pages) away_since_unknown: &'static str,
+    pub(in crate::web::pages) refuses_since: fn(&str) -> String,
+    pub(in crate::web::pages) refuses_since_unknown: &'static str,
+    pub(in crate::web::pages) refuses_do: &'static str,
     pub(in crate::web::pages) away_why: fn(&str) -> String,
 }
 
@@ -148,6 +152,7 @@ pub(in crate::web::pages) struct NeedTexts {
     pub(in crate::web::pages) clock: fn(&str) -> String,
     pub(in crate::web::pages) node_lost: &'static str,
     pub(in crate::web::pages) store_away: &'static str,
+    pub(in crate::web::pages) store_refuses: &'static str,
     pub(in crate::web::pages) store_unusable: &'static str,
     pub(in crate::web::pages) undelivered: fn(&str) -> String,
     pub(in crate::web::pages) since: fn(&str) -> String,
@@ -221,6 +226,7 @@ pub(in crate::web::pages) struct SlotTexts {
     pub(in crate::web::pages) retrying: fn(u32, u32) -> String,
     pub(in crate::web::pages) retry_at: fn(&str) -> String,
     pub(in crate::web::pages) pending: &'static str,
+    pub(in crate::web::pages) disabled: &'static str,
     pub(in crate::web::pages) not_begun: fn(&str) -> String,
     pub(in crate::web::pages) skipped: &'static str,
     pub(in crate::web::pages) why: &'static str,

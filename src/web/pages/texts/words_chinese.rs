@@ -16,6 +16,7 @@ pub(super) const fn state(state: Shown) -> &'static str {
         Shown::Missed => "错过",
         Shown::Skipped => "已跳过",
         Shown::Pending => "待执行",
+        Shown::Disabled => "已停用",
         Shown::NotDue => "无调度",
         Shown::Unknown => "未知",
         Shown::Loading => "读取中",
