@@ -196,3 +196,9 @@ export const cell = (page, job, hour) =>
 
 /** How the page says that it is renewed: live, polling, lost, off. */
 export const renewed = (page, how) => until(`the page is ${how}`, async () => (await page.getAttribute('#link', 'data-link')) === how);
+
+/** Addresses of pages, of each kind one; what an action asks before it is done comes last. */
+export const kinds = (slot) => ['/', '/jobs/billing', `/jobs/billing/${slot}`, `/jobs/billing/${slot}/runs/1`, `/jobs/wide/${slot}/runs/1`, '/nodes',
+  '/store', '/locks', '/activity', '/help', '/login', '/jobs/none',
+  ...['reset', 'mark-done', 'unlock', 'retry'].map((action) => `/jobs/billing/${slot}/${action}`),
+  ...['trigger', 'pause', 'resume'].map((action) => `/jobs/billing/${action}`)];

@@ -1,5 +1,5 @@
 // Real daemons, a real Redis, a real proxy and a real browser, each on a free port of 127.0.0.1 and in a folder of its own; all are ended
-// by their process ids. Nothing here sleeps: it waits for conditions, and how long that took is printed, never judged.
+// by their process ids. Nothing here sleeps: it waits for conditions, and what is promised within a time is judged with much room (`within`).
 
 import { spawn, execFile } from 'node:child_process';
 import { createServer } from 'node:net';
@@ -16,6 +16,15 @@ export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '
 export const program = process.env.CRONWARD_BIN ?? path.join(root, 'target/debug/cronward');
 /** For machines that do much else: a condition that never comes is told after this long. */
 const LONGEST = 90_000;
+
+/** What a machine that does much else may need besides: what a page promises is judged with it. */
+const SLACK = 20;
+
+/** Something took so many milliseconds, and is promised within these seconds. */
+export function within(what, took, seconds) {
+  console.log(`# ${what} after ${(took / 1000).toFixed(1)} s`);
+  if (took > (seconds + SLACK) * 1000) throw new Error(`${what} after ${took / 1000} s: within ${seconds} s is promised`);
+}
 
 /** Waits until something is true, and answers it. */
 export async function until(what, condition) {
@@ -135,10 +144,20 @@ export async function browser(place) {
   });
 }
 
+const opened = [];
+
+/** What browsers complained of on the pages that were opened since the last time, but for what a page has as `expected`. */
+export function complaints() {
+  const unexpected = (page) => page.complaints.filter((line) => !page.expected.some((word) => line.includes(word)));
+  return opened.splice(0).flatMap(unexpected);
+}
+
 /** A page that notes what a browser complains of: errors, and reports of the content security policy. */
 export async function open(context, url) {
   const page = await context.newPage();
   page.complaints = [];
+  page.expected = [];
+  opened.push(page);
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) page.complaints.push(`${message.type()}: ${message.text()}`);
   });
