@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::promtool;
 use crate::support::ports::free_port;
 use crate::support::redis_server::RedisServer;
 use crate::support::server_process::ServerProcess;
@@ -21,6 +22,11 @@ const LIMIT: Duration = Duration::from_secs(240);
 
 /// `flaky` fails until there is a file, and each of its slots has one attempt.
 const JOBS: &str = r#"
+[notify.script]
+type = "exec"
+command = "true"
+spread = "0s"
+
 [defaults]
 slot = "tick"
 max_attempts = 1
@@ -29,6 +35,7 @@ lease_ttl = "2s"
 [jobs.flaky]
 schedule = "*/5 * * * * *"
 command = ["test", "-e", "mended"]
+notify = ["script"]
 
 [jobs.steady]
 schedule = "*/5 * * * * *"
@@ -39,6 +46,7 @@ command = ["true"]
 struct Scraped {
     folder: TempDir,
     port: u16,
+    nodes: [u16; 2],
     processes: [ServerProcess; 3],
     _redis: RedisServer,
 }
@@ -49,21 +57,15 @@ impl Scraped {
         std::fs::write(folder.path().join("jobs.toml"), JOBS).unwrap();
         let nodes = ["a", "b"].map(|name| (name, free_port()));
         let running = nodes.map(|(name, port)| node(folder.path(), name, port, &redis.url()));
-        let port = free_port();
-        let prometheus = prometheus(folder.path(), port, &nodes.map(|(_, port)| port));
+        let (port, nodes) = (free_port(), nodes.map(|(_, port)| port));
+        let prometheus = prometheus(folder.path(), port, &nodes);
         let [a, b] = running;
-        Self { folder, port, processes: [a, b, prometheus], _redis: redis }
+        Self { folder, port, nodes, processes: [a, b, prometheus], _redis: redis }
     }
 
     /// What Prometheus answers at a path of its API; none while it does not answer.
     fn ask(&self, path: &str) -> Option<Value> {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        stream.set_read_timeout(Some(LIMIT)).ok()?;
-        // HTTP/1.0: the answer comes in one piece.
-        write!(stream, "GET /api/v1/{path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).ok()?;
-        serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
+        serde_json::from_str(&answer(self.port, &format!("/api/v1/{path}"))?).ok()
     }
 
     /// The value of an expression that is one number; none where there is no such series.
@@ -95,6 +97,17 @@ impl Scraped {
         let read = |name: &str| std::fs::read_to_string(self.folder.path().join(name)).unwrap_or_default();
         ["prometheus.log", "a.log", "b.log"].map(|name| format!("{name}:\n{}", read(name))).join("\n")
     }
+}
+
+/// What is answered on a port; none while nothing is.
+fn answer(port: u16, path: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(LIMIT)).ok()?;
+    // HTTP/1.0: the answer comes in one piece.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned())
 }
 
 fn node(folder: &Path, name: &str, port: u16, store: &str) -> ServerProcess {
@@ -131,6 +144,16 @@ fn an_alert_fires_for_the_job_that_fails_alone_and_ends_when_it_has_succeeded() 
     };
     assert!(runs("flaky", "failure") > Some(0.0) && runs("steady", "success") > Some(0.0));
     assert_eq!((runs("flaky", "success"), runs("steady", "failure")), (Some(0.0), Some(0.0)));
+    scraped.becomes("a failure is told", |all| {
+        all.value("sum(cronward_notifications_total{result=\"sent\"})") > Some(0.0)
+    });
+    for node in scraped.nodes {
+        let text = answer(node, "/metrics").unwrap();
+        for series in ["cronward_http_requests_total{", "cronward_http_streams{", "cronward_notifications_total{"] {
+            assert!(text.lines().any(|line| line.starts_with(series)), "{series}: {text}");
+        }
+        assert_eq!(promtool::on_metrics(&text), None, "{text}");
+    }
     File::create(scraped.folder.path().join("mended")).unwrap();
     scraped.becomes("the mended job has succeeded", |_| runs("flaky", "success") > Some(0.0));
     scraped.becomes("nothing is told any more", |all| all.firing() == Some(vec![]));
