@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::{BuildError, Held, LockError, LockRelease, Locks, Standing, TryLockError};
 use crate::clock::{ManualClock, SystemClock};
 use crate::job::LockName;
-use crate::store::StoreOptions;
+use crate::store::layer::{Call, Layer, Layered, Reply};
 use crate::store::memory::MemoryStore;
+use crate::store::{Op, StoreOptions};
 
 /// A loss is told by a renewal, after a third of it: before it is in doubt, also on a machine that stands still for seconds.
 const BRIEF: Duration = Duration::from_secs(6);
@@ -261,6 +262,89 @@ async fn whoever_is_dropped_while_it_downgrades_or_releases_holds_nothing() {
     }
 }
 
+/// What a wait goes through until it holds: nothing, whoever was before it, or one that leaves while it waits.
+#[derive(Clone, Copy, Debug)]
+enum Before {
+    Nobody,
+    Another,
+}
+
+#[tokio::test]
+async fn whoever_is_dropped_after_any_number_of_turns_while_it_asks_holds_nothing_and_stands_nowhere() {
+    let store = store();
+    let others = locks(&store, "b");
+    // Whose calls are on their way for some turns, and so are their answers.
+    let locks = Locks::builder(Arc::new(Layered::new(store, Far)), "a").build().unwrap();
+    for (several, before) in
+        [(false, Before::Nobody), (false, Before::Another), (true, Before::Nobody), (true, Before::Another)]
+    {
+        let mut turns = 0;
+        loop {
+            let mut first = match before {
+                Before::Nobody => None,
+                Before::Another => Some(others.mutex("x").unwrap().lock().await.unwrap()),
+            };
+            let asks = async {
+                let request = locks.request().exclusive("x").unwrap();
+                let request = if several { request.shared("y").unwrap().permits("z", 1, 2).unwrap() } else { request };
+                request.lock().await.unwrap()
+            };
+            let mut asks = Box::pin(asks);
+            let mut held = None;
+            for turn in 0..turns {
+                if let Poll::Ready(granted) = asks.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                    held = Some(granted);
+                    break;
+                }
+                tokio::task::yield_now().await;
+                // Half of the turns are spent in the queue, the others while it is granted.
+                if turn == QUEUEING {
+                    first.take();
+                }
+            }
+            let is_over = held.is_some();
+            drop((asks, held));
+            // One release of whoever was before it, and nothing is left.
+            drop(first);
+            for lock in ["x", "y", "z"] {
+                until_queued(&locks, lock, 0).await;
+            }
+            let next = others.request().exclusive("x").unwrap().exclusive("y").unwrap().exclusive("z").unwrap();
+            drop(next.try_lock().await.expect("all of it is free"));
+            for lock in ["x", "y", "z"] {
+                until_queued(&locks, lock, 0).await;
+            }
+            if is_over {
+                break;
+            }
+            turns += 1;
+            assert!(turns < 1_000, "{before:?}: it is never ready");
+        }
+        assert!(turns > 1, "{before:?}: it was dropped midway");
+    }
+}
+
+/// So many turns are more than a request needs to stand in its queues.
+const QUEUEING: i32 = 24;
+
+/// A store that is some turns away, each way.
+#[derive(Debug)]
+struct Far;
+
+#[async_trait::async_trait]
+impl Layer for Far {
+    async fn around<'a, T: Send + 'a>(&'a self, _op: Op, _location: &'a str, call: Call<'a, T>) -> Reply<T> {
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+        }
+        let reply = call().await;
+        for _ in 0..4 {
+            tokio::task::yield_now().await;
+        }
+        reply
+    }
+}
+
 #[tokio::test]
 async fn what_is_taken_away_is_told() {
     let store = store();
@@ -299,8 +383,7 @@ mod away {
     use async_trait::async_trait;
 
     use super::*;
-    use crate::store::layer::{Call, Layer, Layered, Reply};
-    use crate::store::{Applied, ErrorKind, Op, StoreError};
+    use crate::store::{Applied, ErrorKind, StoreError};
 
     /// So many calls, from now on, have no answer.
     #[derive(Debug, Default)]
@@ -397,7 +480,8 @@ async fn what_is_held_is_believed_in_until_its_loss_is_known() {
 #[tokio::test]
 async fn five_hundred_waiters_are_all_served() {
     let store = store();
-    let locks = locks(&store, "a");
+    // Nobody's beat comes within the bound: each is served because it is told.
+    let locks = Locks::builder(store.clone(), "a").ttl(Duration::from_secs(3_600)).build().unwrap();
     let held = locks.mutex("x").unwrap().lock().await.unwrap();
     let waiters: Vec<_> = (0..500)
         .map(|_| {
@@ -408,7 +492,8 @@ async fn five_hundred_waiters_are_all_served() {
     until_queued(&locks, "x", 501).await;
     drop(held);
     for waiter in waiters {
-        assert_eq!(waiter.await.unwrap(), LockRelease::Released);
+        let served = tokio::time::timeout(Duration::from_secs(60), waiter).await.expect("each is told");
+        assert_eq!(served.unwrap(), LockRelease::Released);
     }
 }
 
