@@ -174,6 +174,30 @@ impl Locks {
 }
 
 /// A client all of whose requests are one owner's: it may take again what it holds, and never waits for itself.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cronward::StoreOptions;
+/// use cronward::lock::{LockError, Locks};
+/// use cronward::testing::{MemoryStore, SystemClock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock)));
+/// let locks = Locks::builder(store, "node-a").build()?;
+/// let owner = locks.owner();
+/// let schema = owner.rw_lock("schema")?;
+/// let outer = schema.read().await?;
+/// // A lone reader may write; beside another reader it is told so, in place of waiting for itself.
+/// let inner = schema.write().await?;
+/// inner.release().await?;
+/// let other = locks.rw_lock("schema")?.read().await?;
+/// assert!(matches!(schema.write().await, Err(LockError::WouldWaitForItself)));
+/// # drop((outer, other));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Owner {
     locks: Locks,

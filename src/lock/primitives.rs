@@ -63,6 +63,29 @@ impl Mutex {
 }
 
 /// A lock that readers share and a writer has alone. Readers behind a waiting writer wait for it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cronward::StoreOptions;
+/// use cronward::lock::Locks;
+/// use cronward::testing::{MemoryStore, SystemClock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock)));
+/// let locks = Locks::builder(store, "node-a").build()?;
+/// let schema = locks.rw_lock("schema")?;
+/// let (one, other) = (schema.read().await?, schema.read().await?);
+/// assert!(schema.try_write().await.is_err());
+/// one.release().await?;
+/// other.release().await?;
+/// let writing = schema.write().await?;
+/// assert!(schema.try_read().await.is_err());
+/// # drop(writing);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct RwLock {
     locks: Locks,
@@ -104,6 +127,29 @@ impl RwLock {
 }
 
 /// A pool of permits.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cronward::StoreOptions;
+/// use cronward::lock::Locks;
+/// use cronward::testing::{MemoryStore, SystemClock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock)));
+/// let locks = Locks::builder(store, "node-a").build()?;
+/// let gpus = locks.semaphore("gpu", 4)?;
+/// let three = gpus.acquire_many(3).await?;
+/// let one = gpus.try_acquire().await?;
+/// assert!(gpus.try_acquire().await.is_err());
+/// // Permits are held like any lock: they come back when they are released, or dropped, or after the TTL.
+/// three.release().await?;
+/// let two = gpus.try_acquire_many(2).await?;
+/// # drop((one, two));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Semaphore {
     locks: Locks,
@@ -150,6 +196,28 @@ impl Held {
     /// Goes on sharing what was held alone, or in part. No writer comes in between: it holds both for a moment, and then the share.
     ///
     /// Cancel safety: dropping the future releases all of it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use cronward::StoreOptions;
+    /// use cronward::lock::Locks;
+    /// use cronward::testing::{MemoryStore, SystemClock};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock)));
+    /// let locks = Locks::builder(store, "node-a").build()?;
+    /// let schema = locks.rw_lock("schema")?;
+    /// let writing = schema.write().await?;
+    /// let written = writing.fence();
+    /// let reading = writing.downgrade().await?;
+    /// assert!(reading.fence() > written);
+    /// let other = schema.try_read().await?;
+    /// # drop(other);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`LockError::Lost`] where it was not held until then: somebody may have written. Any error releases all of it.

@@ -15,6 +15,26 @@ impl Locks {
 }
 
 /// What one request asks for. One to sixteen locks, each once.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use cronward::StoreOptions;
+/// use cronward::lock::Locks;
+/// use cronward::testing::{MemoryStore, SystemClock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(SystemClock)));
+/// let locks = Locks::builder(store, "node-a").build()?;
+/// let report = || locks.request().exclusive("report")?.shared("schema")?.permits("gpu", 1, 4);
+/// let held = report()?.label("monthly").lock().await?;
+/// assert!(report()?.try_lock().await.is_err(), "one of the three is not free");
+/// assert!(locks.mutex("report")?.try_lock().await.is_err());
+/// held.release().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct LockRequest {
