@@ -223,11 +223,13 @@ fn place_does_not_drift() {
         bench.renew(9);
     }
     bench.waits(1, &[write("a")]);
-    // The holder dies.
+    bench.waits(2, &[write("a")]);
+    // The holder dies, and so does whoever waits behind it: both are gone within one TTL.
     bench.pass(TTL - Duration::from_millis(1));
-    bench.waits(1, &[write("a")]);
+    bench.waits(2, &[write("a")]);
     bench.pass(Duration::from_millis(1));
-    bench.hold(1, &[write("a")]);
+    bench.hold(2, &[write("a")]);
+    assert_eq!(bench.queue("a"), [2]);
 }
 
 #[test]
@@ -382,6 +384,10 @@ fn flush_restores_shared() {
 fn failover_holder_restores_unless_somebody_who_excludes_it_came_first() {
     let mut bench = Bench::new();
     bench.hold(1, &[write("a")]);
+    bench.locks.clear();
+    bench.pass(THIRD);
+    assert_eq!(bench.renew(1), LockRenewal::Restored, "nobody came");
+    bench.waits(3, &[write("a")]);
     bench.locks.clear();
     bench.pass(THIRD);
     bench.hold(2, &[write("a")]);
