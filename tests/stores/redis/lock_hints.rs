@@ -1,14 +1,15 @@
 //! Hints about locks: each process has a channel of its own, on the one connection that listens.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use cronward::resource::LockHint;
+use cronward::resource::{Acquired, LockHint};
 use cronward::slot::Token;
 use cronward::store::{LockStore, Store, Wake};
 
 use crate::lock_words::{held, instance, left, next_hint, next_ready, read, request, waits, write};
 use crate::proxy::{Mode, Proxy};
-use crate::redis::{eventually, next, open, store};
+use crate::redis::{eventually, next, open, open_within, store};
 use crate::redis_server::{RedisServer, documented_permissions};
 
 fn channels(server: &RedisServer) -> Vec<String> {
@@ -48,6 +49,32 @@ async fn no_release_falls_between_the_first_ask_and_the_subscription() {
         let hold = held(&there, &request(waiting, &[write("x")])).await;
         left(&there, &hold).await;
     }
+}
+
+/// The same where the release comes for certain in between.
+#[tokio::test]
+async fn a_release_before_the_subscription_is_found_by_asking_once_more() {
+    let server = RedisServer::start();
+    let here = store(&server).await;
+    let hold = held(&here, &request(1, &[write("x")])).await;
+    let proxy = Proxy::before(server.port()).await;
+    proxy.set(Mode::HoldRequest("SUBSCRIBE"));
+    let there = open_within(&format!("redis://127.0.0.1:{}", proxy.port()), Duration::from_secs(60)).await;
+    let there = Arc::new(there);
+    let _hints = there.listen(instance(2));
+    let asking = tokio::spawn({
+        let there = Arc::clone(&there);
+        async move { there.acquire(&request(2, &[write("x")])).await.unwrap() }
+    });
+    proxy.held().await;
+    eventually("it stands in the queue", async || {
+        server.number(&["ZCARD", "cronward:default:{default:locks}:x:queue"]) == 2
+    })
+    .await;
+    left(&here, &hold).await;
+    proxy.set(Mode::Pass);
+    let answer = asking.await.unwrap();
+    assert!(matches!(answer, Acquired::Held { .. }), "{answer:?}");
 }
 
 #[tokio::test]

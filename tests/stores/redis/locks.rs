@@ -2,13 +2,14 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cronward::resource::{AcquireRequest, Acquired, Demand, LockRefusal, LockRelease, LockRenewal, OwnerId};
 use cronward::store::redis::RedisStore;
 use cronward::store::{Applied, ErrorKind, Intervention, LockStore, Op, StoreOptions};
 
-use crate::lock_words::{held, left, lock, next_ready, read, request, waits, write};
+use crate::lock_words::{each_is_served_once, held, left, lock, next_ready, read, request, waits, write};
 use crate::redis::{audit, store};
 use crate::redis_server::RedisServer;
 
@@ -31,6 +32,12 @@ async fn taking_and_leaving_is_two_calls_however_many_locks_are_named() {
         assert_eq!(left(&store, &hold).await, LockRelease::Released);
         assert_eq!((server.calls("evalsha"), server.calls("eval")), (2, 0));
     }
+}
+
+#[tokio::test]
+async fn of_those_who_want_locks_at_once_one_holds_and_nobody_is_lost() {
+    let server = RedisServer::start();
+    each_is_served_once(&[Arc::new(store(&server).await), Arc::new(store(&server).await)]).await;
 }
 
 /// The lines by which a server tells what it does meanwhile, each command of a script included.

@@ -1,5 +1,6 @@
 //! Another process holds the file's lock.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use cronward::slot::Mark;
@@ -8,7 +9,14 @@ use cronward::store::{Applied, Claim, ErrorKind, Renewal, Store, StoreOptions};
 use futures_util::FutureExt;
 use sqlx::Connection;
 
+use crate::lock_words::each_is_served_once;
 use crate::sqlite::bench::{assert_clear, grant, open, place, raw, request, slot, sql, url};
+
+#[tokio::test]
+async fn of_those_who_want_locks_at_once_one_holds_and_nobody_is_lost() {
+    let place = place();
+    each_is_served_once(&[Arc::new(open(&place.path).await), Arc::new(open(&place.path).await)]).await;
+}
 
 #[tokio::test]
 async fn a_claim_waits_for_another_process_that_writes() {
