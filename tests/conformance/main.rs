@@ -15,6 +15,7 @@
 #![allow(clippy::duplicate_mod, reason = "what is alike for two database servers is said once")]
 
 mod broken;
+mod library;
 mod sequences;
 mod setups;
 #[path = "../support/mod.rs"]
@@ -121,6 +122,12 @@ fn trials_of(subject: &Arc<Subject>, runtime: &Arc<Runtime>) -> Vec<Trial> {
             trial(subject, runtime, case.name, move |setup, runtime| runtime.block_on(run_lock_case(setup, &case)))
         };
         trials.extend(lock_cases().map(of_case));
+        trials.extend(library::cases().map(|(name, body)| {
+            trial(subject, runtime, name, move |setup, runtime| {
+                runtime.block_on(body(library::Bench::new(setup, name)));
+                Ok(())
+            })
+        }));
     }
     trials
 }
