@@ -36,20 +36,31 @@ macro_rules! trials {
 
 /// Every trial with its name.
 pub(crate) fn all() -> Vec<(&'static str, Body)> {
-    let mut all = with_wrong_clocks();
+    let mut all = locks_on_servers();
     all.extend(on_one_kind_of_store());
     all
 }
 
 /// Locks on servers that not every build knows.
-fn with_wrong_clocks() -> Vec<(&'static str, Body)> {
+fn locks_on_servers() -> Vec<(&'static str, Body)> {
     let mut trials: Vec<(&str, Body)> = Vec::new();
     #[cfg(feature = "zookeeper")]
-    trials.extend(trials![shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_zookeeper]);
+    trials.extend(trials![
+        shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_zookeeper,
+        shared_locks::whoever_dies_on_zookeeper_costs_one_ttl_and_no_permit,
+    ]);
+    #[cfg(feature = "etcd")]
+    trials.extend(trials![shared_locks::whoever_dies_on_etcd_costs_one_ttl_and_no_permit]);
     #[cfg(feature = "postgres")]
-    trials.extend(trials![shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_postgresql]);
+    trials.extend(trials![
+        shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_postgresql,
+        shared_locks::whoever_dies_on_postgresql_costs_one_ttl_and_no_permit,
+    ]);
     #[cfg(feature = "mysql")]
-    trials.extend(trials![shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_mariadb]);
+    trials.extend(trials![
+        shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_mariadb,
+        shared_locks::whoever_dies_on_mariadb_costs_one_ttl_and_no_permit,
+    ]);
     trials
 }
 

@@ -8,6 +8,8 @@ use cronward::lock::{Locks, Standing};
 use cronward::{StoreOptions, open_locks};
 
 use crate::daemon::Daemon;
+#[cfg(feature = "etcd")]
+use crate::etcd_server::EtcdServer;
 use crate::inconclusive::found;
 use crate::link::Link;
 use crate::locker::{Began, Locker, all_that_began, began, ended_ms, ends, queued};
@@ -147,6 +149,42 @@ fn permits_survive_crash(place: &Place, store: &str) {
     }
 }
 
+#[cfg(feature = "postgres")]
+pub(super) fn whoever_dies_on_postgresql_costs_one_ttl_and_no_permit(place: &Place) {
+    let server = PostgresServer::start();
+    runtime().block_on(server.database("locks"));
+    deaths(place, &server.url("locks"));
+}
+
+#[cfg(feature = "mysql")]
+pub(super) fn whoever_dies_on_mariadb_costs_one_ttl_and_no_permit(place: &Place) {
+    let server = MariadbServer::start();
+    runtime().block_on(server.database("locks"));
+    deaths(place, &server.url("locks"));
+}
+
+#[cfg(feature = "etcd")]
+pub(super) fn whoever_dies_on_etcd_costs_one_ttl_and_no_permit(place: &Place) {
+    let server = EtcdServer::start();
+    deaths(place, &server.url());
+}
+
+#[cfg(feature = "zookeeper")]
+pub(super) fn whoever_dies_on_zookeeper_costs_one_ttl_and_no_permit(place: &Place) {
+    let server = ZookeeperServer::start();
+    deaths(place, &server.url());
+}
+
+/// One after the other, on one server: on Redis and on a file each is a trial of its own.
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "etcd", feature = "zookeeper"))]
+fn deaths(place: &Place, store: &str) {
+    for trial in [first_waiter_killed, dead_reader, permits_survive_crash] {
+        trial(place, store);
+        wait::until_true("the queue is empty", || queued(place, store) == 0);
+        std::fs::remove_file(place.file("held.log")).unwrap();
+    }
+}
+
 pub(super) fn who_gives_up_while_its_store_is_paused_stands_in_no_queue_afterwards(place: &Place) {
     let server = RedisServer::start();
     // The server learns its scripts: what comes late is the request, and not "unknown script".
@@ -248,8 +286,9 @@ pub(super) fn five_hundred_waiters_in_one_process_share_one_subscription(_: &Pla
             .collect();
         wait::until_true("all of them wait", || server.number(&["ZCARD", QUEUE]) == 501);
         let clients = server.text(&["CLIENT", "LIST"]).unwrap();
-        let subscribed = clients.lines().filter(|line| !line.contains(" sub=0 ")).count();
-        assert_eq!(subscribed, 1, "{clients}");
+        let subscribed: Vec<&str> = clients.lines().filter(|line| !line.contains(" sub=0 ")).collect();
+        // The channel of slots, and that of the process: not one for each waiter.
+        assert!(subscribed.len() == 1 && subscribed[0].contains(" sub=2 "), "{clients}");
         held.release().await.unwrap();
         for waiter in waiters {
             let others = tokio::time::timeout(wait::LIMIT, waiter).await.expect("each is served").unwrap();
