@@ -13,7 +13,7 @@ use crate::table::Table;
 const TTL: Duration = Duration::from_secs(2);
 const BOUND: Duration = Duration::from_millis(2_500);
 const KILLS: usize = 5;
-const WAITERS: usize = 50;
+const WAITERS: usize = 500;
 
 pub(super) fn measure(redis: &RedisServer, effort: Effort, table: &mut Table) {
     let kills = (0..effort.times(KILLS)).map(|number| block_on(killed(redis, number)));
@@ -21,7 +21,7 @@ pub(super) fn measure(redis: &RedisServer, effort: Effort, table: &mut Table) {
     table.within("a holder is killed → next `Held`, TTL 2 s, longest", BOUND, sample.percentile(100), &sample.words());
     let sample = Sample::of((0..effort.times(1)).map(|number| die_together(redis, number)));
     table.within(
-        "a holder and 50 waiters die at once → next `Held`, TTL 2 s",
+        "a holder and 500 waiters die at once → next `Held`, TTL 2 s",
         BOUND,
         sample.percentile(100),
         &sample.words(),
