@@ -1,5 +1,6 @@
 //! `cronward locks`: each lock with who holds it and how many wait; of one lock the queue.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -236,14 +237,34 @@ async fn watch(args: &LocksArgs, session: &LockSession, console: &mut Console) -
     let mut watch = WatchView::new(args.interval, args.output.json, console);
     // A lock that nobody holds any more is told, too, where it was told before.
     let all = LocksArgs { all: true, store: args.store.clone(), lock: args.lock.clone(), ..*args };
+    let mut held = BTreeSet::new();
     loop {
-        match look(&all, session).await {
+        match look_again(&all, &mut held, session).await {
             Ok((now, views)) => show(args, &mut watch, session, now, &views, console)?,
             Err(Failure::Store(error)) if error.is_transient() => watch.excuse(&error, console)?,
             Err(failure) => return Err(failure),
         }
         rest(args.interval).await;
     }
+}
+
+/// The same for somebody who goes on looking. What somebody held at the last look and the store knows no more, as one that lost its
+/// data, is held by nobody.
+async fn look_again(
+    args: &LocksArgs,
+    held: &mut BTreeSet<LockName>,
+    session: &LockSession,
+) -> Result<(DateTime<Utc>, Vec<LockView>), Failure> {
+    let (now, mut views) = look(args, session).await?;
+    let listed: BTreeSet<&LockName> = views.iter().map(|view| &view.lock).collect();
+    let gone: Vec<LockName> = held.iter().filter(|lock| !listed.contains(lock)).cloned().collect();
+    let in_use = views.iter().filter(|view| !view.queue.is_empty()).map(|view| view.lock.clone()).collect();
+    if !gone.is_empty() {
+        let (_, records) = session.store.locks(&gone).await?;
+        views.extend(records.iter().map(|record| LockView::of(record, now)));
+    }
+    *held = in_use;
+    Ok((now, views))
 }
 
 fn show(

@@ -68,12 +68,23 @@ impl Once {
             return account;
         }
         let introduce = async {
-            // What was over at once, or granted and given back, has its records too.
-            if let Some(introduction) = introduction.as_ref().filter(|_| begun.was_granted() && known != Some(true)) {
-                introduction.tell(&*store).await;
+            match known {
+                // What was over at once, or granted and given back, has its records too. One that is under way is waited for: another
+                // beside it could wait for the store behind one that nobody goes on with.
+                None if begun.was_granted() => {
+                    begun.end();
+                    introduced.await;
+                }
+                Some(false) => {
+                    if let Some(introduction) = &introduction {
+                        introduction.tell(&*store).await;
+                    }
+                }
+                None | Some(true) => {}
             }
         };
-        let (_, ()) = tokio::join!(tokio::time::timeout(LAST_WORD, introduce), notes.flush(&*store));
+        let _ = tokio::time::timeout(LAST_WORD, introduce).await;
+        notes.flush(&*store).await;
         account
     }
 }
@@ -132,6 +143,11 @@ impl Begun {
         self.granted.load(Ordering::Relaxed)
     }
 
+    /// Nothing comes any more.
+    fn end(&self) {
+        self.first.send_if_modified(|first| first.is_none() && first.replace(First::Work).is_none());
+    }
+
     /// Not the grant: the start of the work comes before everything else.
     async fn first(&self) -> First {
         let mut first = self.first.subscribe();
@@ -152,6 +168,6 @@ impl Observer for Begun {
             Event::LockWaiting(_) => First::Wait,
             _ => return,
         };
-        self.first.send_if_modified(|known| known.replace(first).is_none());
+        self.first.send_if_modified(|known| known.is_none() && known.replace(first).is_none());
     }
 }

@@ -42,6 +42,8 @@ mod link;
 #[cfg(feature = "sqlite")]
 mod listings;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
+mod lock_losses;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
 mod lock_store;
 #[cfg(feature = "sqlite")]
 mod locking;

@@ -129,6 +129,10 @@ pub(crate) async fn lock(args: &LockArgs, console: &mut Console) -> Result<(), F
             busy(args, &format!("{demands} did not become free within {wait}"))
         }
         (Err(TryLockError::Busy { by, .. }), None) => busy(args, &format!("{demands}: held {}", by_whom(&by))),
+        // Whoever does not wait wants no place in the queue: it is busy, as with fewer before it.
+        (Err(TryLockError::Lock(LockError::Full)), None) if args.at_once => {
+            busy(args, &format!("{demands}: {}", LockError::Full))
+        }
         (Err(TryLockError::Lock(error)), None) => refused(&demands, &error)?,
     };
     verdict.tell(console);

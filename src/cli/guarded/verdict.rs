@@ -12,12 +12,12 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::admin::actions::{self, Undo};
-use crate::admin::words::harmless;
 use crate::cli::ExitCode;
 use crate::cli::console::Console;
 use crate::cli::failure::{Failure, advice};
+use crate::cli::guarded::waiting::lost_words;
 use crate::config::format_duration;
-use crate::drive::{Account, Lost, RunAccount};
+use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
 use crate::job::{JobName, NodeName};
 use crate::reply::ClaimAnswer;
@@ -164,18 +164,7 @@ fn of_run(account: &Account, run: &RunAccount) -> Verdict {
     if !run.guarded {
         told.push(format!("{slot} ran without a guard: the store was unreachable, and on_store_error = \"run\""));
     }
-    let attempt = run.attempt;
-    told.extend(run.lost.as_ref().map(|lost| match lost {
-        Lost::Lease => format!(
-            "{slot}: the lease of attempt {attempt} was lost or its renewal was overdue; another run may have overlapped"
-        ),
-        Lost::Locks(to) => {
-            let to = to.as_ref().map_or_else(String::new, |to| format!("; since then held by {}", harmless(to)));
-            format!(
-                "{slot}: the locks of attempt {attempt} were lost or their renewal was overdue{to}; another holder may have overlapped"
-            )
-        }
-    }));
+    told.extend(run.lost.as_ref().map(|lost| lost_words(slot, run.attempt, lost)));
     told.extend((!run.settled).then(|| not_recorded(account, run)));
     Verdict { code, result: outcome.as_str(), told }
 }
@@ -548,7 +537,7 @@ mod tests {
     #[test]
     fn an_overlap_that_cannot_be_ruled_out_is_told() {
         let mut account = ran(Outcome::Success, Some(0), None);
-        account.runs[0].lost = Some(Lost::Lease);
+        account.runs[0].lost = Some(crate::drive::Lost::Lease);
         let verdict = judge(&account, 0, None);
         assert_eq!(verdict.code, 0);
         assert!(verdict.told[0].contains("may have overlapped"), "{:?}", verdict.told);

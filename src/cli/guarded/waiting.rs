@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::admin::words::harmless;
 use crate::cli::console::tell_aside;
-use crate::drive::node_and_label;
+use crate::drive::{Lost, node_and_label};
 use crate::event::Event;
 use crate::observe::Observer;
-use crate::slot::Slot;
+use crate::slot::{Attempt, Slot};
 
 /// Says once that the store is waited for, which can take a minute.
 #[derive(Debug, Default)]
@@ -74,6 +74,21 @@ impl LossTold {
             }
             _ => return None,
         })
+    }
+}
+
+/// The same after the end of the run.
+pub(super) fn lost_words(slot: &Slot, attempt: Attempt, lost: &Lost) -> String {
+    match lost {
+        Lost::Lease => format!(
+            "{slot}: the lease of attempt {attempt} was lost or its renewal was overdue; another run may have overlapped"
+        ),
+        Lost::Locks(to) => {
+            let to = to.as_ref().map_or_else(String::new, |to| format!("; since then held by {}", harmless(to)));
+            format!(
+                "{slot}: the locks of attempt {attempt} were lost or their renewal was overdue{to}; another holder may have overlapped"
+            )
+        }
     }
 }
 
