@@ -5,6 +5,12 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{ChildStderr, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
+
+use cronward::job::NodeName;
+use cronward::resource::{AcquireRequest, Demand, Demands};
+use cronward::slot::Token;
+use cronward::{StoreOptions, open_locks};
 
 use crate::process::Killed;
 use crate::program::{Ended, Place};
@@ -154,6 +160,35 @@ fn an_exec_that_gave_up_on_a_lock_is_known_afterwards() {
     let told = why(&place, "push");
     assert_eq!(told.code, 0, "{told:?}");
     assert!(told.stdout.contains("was given back"), "{told:?}");
+}
+
+/// One that holds the lock, and as many behind it as may stand there.
+fn fill(url: &str, lock: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = open_locks(url, StoreOptions::default()).await.unwrap();
+        let demands: Demands = lock.parse::<Demand>().unwrap().into();
+        for number in 1..=1_024 {
+            let (token, node) = (Token::from_bits(number), NodeName::new("a").unwrap());
+            let request = AcquireRequest::new(token, node, token, Duration::from_secs(600), demands.clone());
+            store.acquire(&request).await.unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_lock_whose_queue_is_full_is_busy_for_whoever_does_not_wait() {
+    let (place, server) = (Place::new(), RedisServer::start());
+    fill(&server.url(), "x");
+    let lock = |flags: &[&str]| {
+        place.run(&[&["lock", "x", "--store", &server.url()], flags, &["--", "/bin/echo", "never"]].concat())
+    };
+    let told = lock(&["--try", "-E", "0"]);
+    assert_eq!((told.code, &*told.stdout, &*told.stderr), (0, "", ""), "{told:?}");
+    let told = lock(&["--try"]);
+    let wanted = "cronward: x: the queue is full; the command was not started\n";
+    assert_eq!((told.code, &*told.stdout, &*told.stderr), (1, "", wanted));
+    assert_eq!(lock(&[]).code, 75, "whoever would wait may try again later");
 }
 
 #[test]

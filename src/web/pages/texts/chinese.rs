@@ -204,7 +204,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         retry_in: |span| format!("{span}后再次尝试"),
         retry_soon: "即将再次尝试",
         waiting: "已到时间，尚未认领",
-        not_due: "无调度",
+        not_due: "未到时间",
         missed_at: |slot| format!("{slot} 错过"),
         skipped_at: |slot| format!("{slot} 已跳过"),
         paused: "已暂停",
