@@ -27,7 +27,8 @@ INSTALLS = {
 # What a reader sees or waits for. `slot` is the slot in which the node is killed.
 PRELUDE = r"""
 set -m
-fail() { echo "docs: $1" >&2; exit 1; }
+# The nodes of the page do not outlive it.
+fail() { echo "docs: $1" >&2; jobs -p | xargs -r kill 2>/dev/null; exit 1; }
 # For 90 s: until a command says so.
 until_it() { local n=0; until eval "$1"; do n=$((n + 1)); [ $n -lt 450 ] || fail "not within 90 s: $1"; sleep 0.2; done; }
 field() { cronward jobs --json | python3 -c '
