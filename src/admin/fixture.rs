@@ -15,7 +15,7 @@ use crate::slot::{
     VerdictRecord,
 };
 use crate::store::memory::MemoryStore;
-use crate::store::{Claim, ClaimRequest, JobEntry, JobOrigin, NodeReport, Pause, Store, StoreOptions};
+use crate::store::{Claim, ClaimRequest, JobEntry, JobOrigin, LockStore, NodeReport, Pause, Store, StoreOptions};
 
 /// Twelve minutes into the slot of every record here.
 pub(crate) const NOON: &str = "2026-11-21T12:12:00Z";
@@ -229,6 +229,11 @@ impl Scene {
         let lease = self.claim(job, node_name).await;
         let run = run_of(&lease, Outcome::Success, 0);
         self.store.complete(&lease, &run, Duration::from_secs(7_200)).await.unwrap();
+    }
+
+    /// The store's locks.
+    pub(crate) fn locks(&self) -> Arc<dyn LockStore> {
+        Arc::clone(&self.store).lock_store().unwrap()
     }
 
     /// What a command begins with.

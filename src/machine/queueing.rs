@@ -15,7 +15,7 @@ use crate::machine::job_locks::{JobLocks, JobNews, LockWaitState};
 use crate::machine::running::{Cause, Hold, Renewing};
 use crate::machine::slot::Phase;
 use crate::machine::{Action, End, LockReply, SlotMachine, TrustWindow};
-use crate::resource::{AcquireRequest, Demand, LockHint, LockHold, LockHolder, LockRefusal, OwnerId};
+use crate::resource::{AcquireRequest, Demand, LockHint, LockHold, LockHolder, LockRefusal, OwnerId, attempt_label};
 use crate::slot::{Attempt, Token};
 use crate::text;
 
@@ -115,10 +115,9 @@ impl SlotMachine {
         let (Some(demands), Some(port)) = (a.policy.locks.clone(), a.locks) else {
             return self.leave_queue(now, "the store keeps no locks".to_owned());
         };
-        let slot = a.slot.to_string();
         let request = AcquireRequest::new(token, a.node.clone(), port.instance, ttl, demands);
-        let request =
-            AcquireRequest { owner: OwnerId::of_text(&slot), ..request }.labelled(&format!("{slot}#{attempt}"));
+        let owner = OwnerId::of_text(&a.slot.to_string());
+        let request = AcquireRequest { owner, ..request }.labelled(&attempt_label(&a.slot, attempt));
         let locks = self.locks.get_or_insert_default();
         locks.wait.again_at = None;
         locks.begin(now, attempt, request, port.poll);

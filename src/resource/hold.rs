@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::NodeName;
 use crate::resource::Demands;
-use crate::slot::{Fence, Token, TokenError};
+use crate::slot::{Attempt, Fence, Slot, Token, TokenError};
 use crate::text;
 
 /// A number by which entries stand in a queue: the store's clock in milliseconds, or the next one that is larger than all before.
@@ -17,6 +17,11 @@ pub type LockPlace = u64;
 
 /// The longest label, in characters.
 pub const LONGEST_LABEL: usize = 120;
+
+/// What an attempt at a slot has as the label of its request, by which it is found in a queue.
+pub(crate) fn attempt_label(slot: &Slot, attempt: Attempt) -> String {
+    text::message(&format!("{slot}#{attempt}"), LONGEST_LABEL)
+}
 
 /// One identity that may take a lock again while it holds it: entries of one owner weigh once and stand together. Each request is its
 /// own owner unless it says otherwise; tasks move between threads, so nothing is taken from a thread.

@@ -9,5 +9,6 @@ mod record;
 pub use crate::job::LockName;
 pub use answer::{Acquired, LockHint, LockHintError, LockRefusal, LockRelease, LockRenewal};
 pub use demand::{Demand, DemandError, DemandTextError, Demands, MOST_DEMANDS, MOST_PERMITS, UNLIMITED};
+pub(crate) use hold::attempt_label;
 pub use hold::{AcquireRequest, LONGEST_LABEL, LockExit, LockHold, LockPlace, OwnerId};
 pub use record::{LockEntry, LockHolder, LockRecord, MOST_ENTRIES};

@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 
 use crate::admin::command_line::CommandLine;
 use crate::admin::why::english::holder;
+use crate::admin::why::locks::Queued;
 use crate::admin::words::ending;
 use crate::job::NodeName;
 use crate::observe::view::DecisionView;
@@ -16,6 +17,8 @@ pub(crate) struct Facts {
     pub(crate) record: SlotRecord,
     /// In the order in which they were begun.
     pub(crate) pages: Vec<NotePage>,
+    /// Where the attempt that has the lease stands in the queues of its locks, by the store.
+    pub(crate) queued: Queued,
     /// The job's last pause.
     pub(crate) pause: Option<Pause>,
     pub(crate) job: JobEntry,

@@ -1,11 +1,73 @@
 //! The locks that a slot waits or waited for, in words.
 
+use std::sync::Arc;
+
+use crate::admin::catalog::KnownJob;
 use crate::admin::why::facts::{Facts, since};
 use crate::admin::why::texts::WhyTexts;
-use crate::slot::{Attempt, Decision, Outcome};
+use crate::admin::{AdminError, AdminSession};
+use crate::job::LockName;
+use crate::resource::{LockEntry, LockRecord, attempt_label};
+use crate::slot::{Attempt, Decision, Mark, Outcome, SlotRecord};
 
-/// What the attempt waits for, where that was noted of it last.
+/// Where an attempt stands in the queues of its locks. The nodes' decision log comes a few seconds later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Queued {
+    /// In none, as far as was looked.
+    Nowhere,
+    /// It holds all of them.
+    Holds,
+    /// In these, behind others; at least one.
+    Waits(Vec<(LockRecord, LockEntry)>),
+}
+
+/// Asks the store, where a node has the slot: for the locks of the job, or for all where no file has the job.
+pub(super) async fn read(session: &AdminSession, job: &KnownJob, record: &SlotRecord) -> Result<Queued, AdminError> {
+    let (Mark::Leased { by, .. }, Some(store)) = (&record.mark, Arc::clone(&session.store).lock_store()) else {
+        return Ok(Queued::Nowhere);
+    };
+    let locks: Vec<LockName> = match job.spec.as_ref().map(|spec| &spec.policy.locks) {
+        None => Vec::new(),
+        Some(Some(demands)) => demands.names(),
+        Some(None) => return Ok(Queued::Nowhere),
+    };
+    let (_, records) = store.locks(&locks).await?;
+    Ok(queued(records, &attempt_label(&record.slot, by.attempt)))
+}
+
+fn queued(records: Vec<LockRecord>, label: &str) -> Queued {
+    let mut found = Queued::Nowhere;
+    for record in records {
+        let Some(entry) = record.entries.iter().find(|entry| entry.by.label == label).cloned() else { continue };
+        match &mut found {
+            Queued::Nowhere | Queued::Holds if entry.holds => found = Queued::Holds,
+            Queued::Nowhere | Queued::Holds => found = Queued::Waits(vec![(record, entry)]),
+            Queued::Waits(_) if entry.holds => {}
+            Queued::Waits(behind) => behind.push((record, entry)),
+        }
+    }
+    found
+}
+
+/// What the attempt waits for: by the store, or where that was noted of it last.
 pub(super) fn waits(facts: &Facts, attempt: Attempt, t: &WhyTexts) -> Option<String> {
+    match &facts.queued {
+        Queued::Waits(behind) => waits_behind(behind, t),
+        Queued::Holds => None,
+        Queued::Nowhere => waits_by_the_log(facts, attempt, t),
+    }
+}
+
+fn waits_behind(behind: &[(LockRecord, LockEntry)], t: &WhyTexts) -> Option<String> {
+    let locks: Vec<String> = behind.iter().map(|(_, entry)| entry.demand.to_string()).collect();
+    let (record, entry) = behind.iter().max_by_key(|(record, entry)| record.before(entry).count())?;
+    let first = record.before(entry).next()?;
+    let holder = (t.slot.holder)(first.by.node.as_str(), &first.by.label, since(first.since()).as_deref());
+    let ahead = u32::try_from(record.before(entry).count()).unwrap_or(u32::MAX);
+    Some((t.slot.waits_for)(&locks.join(", "), ahead, &holder))
+}
+
+fn waits_by_the_log(facts: &Facts, attempt: Attempt, t: &WhyTexts) -> Option<String> {
     let mut notes = facts.pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision);
     match notes.rfind(|decision| decision.attempt() == Some(attempt))? {
         Decision::LockWaiting { locks, ahead, by, label, since: from, .. } => {
@@ -22,4 +84,46 @@ pub(super) fn given_back(facts: &Facts, t: &WhyTexts) -> Option<String> {
     let run = record.runs.last().filter(|run| record.used() == 0 && run.outcome == Some(Outcome::GivenBack))?;
     let (at, why) = (facts.at(run.ended_at.filter(|_| run.started_at.is_none())?), run.message.as_ref()?);
     Some((t.attempt.given_back)(run.attempt, run.node.as_str(), Some(&at), Some(why)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use crate::admin::command_line::CommandLine;
+    use crate::admin::fixture::{Scene, node, token};
+    use crate::admin::why::{explain, facts};
+    use crate::resource::{AcquireRequest, Acquired, Demands};
+
+    async fn said(scene: &Scene) -> String {
+        let session = scene.session().await;
+        explain(&facts(&session, &"billing".parse().unwrap(), CommandLine::default()).await.unwrap()).sentence
+    }
+
+    /// Asks as the attempt of this label would.
+    async fn ask(scene: &Scene, number: u32, node_name: &str, label: &str, locks: &[&str]) -> AcquireRequest {
+        let demands = Demands::new(locks.iter().map(|lock| lock.parse().unwrap()).collect()).unwrap();
+        let request = AcquireRequest::new(token(number), node(node_name), token(9), Duration::from_secs(60), demands);
+        let request = request.labelled(label);
+        scene.locks().acquire(&request).await.unwrap();
+        request
+    }
+
+    #[tokio::test]
+    async fn what_the_store_says_of_the_queues_comes_before_the_decision_log() {
+        let mut scene = Scene::at("2026-11-21T12:00:00Z");
+        scene.register("billing", "0 * * * *").await;
+        scene.claim("billing", "b").await;
+        assert!(said(&scene).await.starts_with("the slot is running: node b "));
+        let other = ask(&scene, 11, "c", "sh", &["gpu", "db"]).await;
+        let label = "billing@2026-11-21T12Z#1";
+        let asking = ask(&scene, 12, "b", label, &["disk", "gpu"]).await;
+        ask(&scene, 13, "a", "billing@2026-11-21T11Z#1", &["db"]).await;
+        let waits = "the slot waits for gpu: 1 ahead, held by sh on node c since 12:00:00; node b has held the lease";
+        assert!(said(&scene).await.starts_with(waits), "{}", said(&scene).await);
+        let Acquired::Held { fence, places, .. } = scene.locks().acquire(&other).await.unwrap() else { panic!() };
+        scene.locks().release(&other.granted(fence, places).exit(false)).await.unwrap();
+        scene.locks().acquire(&asking).await.unwrap();
+        assert!(said(&scene).await.starts_with("the slot is running: node b "));
+    }
 }

@@ -21,6 +21,8 @@ pub(crate) use english::ENGLISH;
 pub(crate) use explain::explain_in;
 pub(crate) use explain::{Explanation, explain};
 pub(crate) use facts::{Facts, clock, timeline};
+#[cfg(test)]
+pub(crate) use locks::Queued;
 #[cfg(feature = "http")]
 pub(crate) use texts::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
 
@@ -35,11 +37,13 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
     let pages = session.store.notes(&record.slot).await?;
     let pauses = session.store.pauses().await?;
     let (now, nodes) = session.store.nodes().await?;
+    let queued = locks::read(session, job, &record).await?;
     let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
     let ticks = job.timetable.slots(record.slot.start(), record.slot.end());
     Ok(Facts {
         tick: ticks.map(|(_, tick)| tick).next(),
         pages,
+        queued,
         pause: pauses.into_iter().find(|(name, _)| *name == job.entry.name).map(|(_, pause)| pause),
         job: job.entry.clone(),
         has_command: job.spec.is_some(),

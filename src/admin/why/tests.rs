@@ -24,6 +24,7 @@ pub(crate) fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Fact
         tick: Some(record.slot.start()),
         record,
         pages,
+        queued: Queued::Nowhere,
         pause: None,
         job: fixture::entry("billing"),
         has_command: true,
