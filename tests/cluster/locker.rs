@@ -17,7 +17,7 @@ beside=
 for other in *.alive; do
     [ "$other" = "$1.alive" ] || flock --shared --nonblock "$other" true 9>&- || beside="$beside ${other%.alive}"
 done
-echo "began $1 $(date +%s%3N 9>&-)$beside" >>held.log
+echo "began $1 $(date +%s%3N 9>&-) $CRONWARD_LOCK_FENCE$beside" >>held.log
 [ -z "$2" ] || sleep 600 &
 until test -e "$1.end"; do sleep 0.02; done
 echo "ended $1 $(date +%s%3N 9>&-)" >>held.log
@@ -37,6 +37,8 @@ pub(crate) struct Locker<'a> {
 pub(crate) struct Began {
     pub(crate) name: String,
     pub(crate) at_ms: i64,
+    /// The number of its grant.
+    pub(crate) fence: u64,
     /// The others of whom some process was alive.
     pub(crate) beside: Vec<String>,
 }
@@ -107,8 +109,9 @@ pub(crate) fn began(place: &Place, name: &str) -> Began {
 pub(crate) fn all_that_began(place: &Place) -> Vec<Began> {
     let parts = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
     let began = |parts: Vec<String>| match &parts[..] {
-        [event, name, at, beside @ ..] if event == "began" => {
-            Some(Began { name: name.clone(), at_ms: at.parse().unwrap(), beside: beside.to_vec() })
+        [event, name, at, fence, beside @ ..] if event == "began" => {
+            let (at_ms, fence) = (at.parse().unwrap(), fence.parse().unwrap());
+            Some(Began { name: name.clone(), at_ms, fence, beside: beside.to_vec() })
         }
         _ => None,
     };

@@ -1,4 +1,4 @@
-//! Jobs that name locks, on one SQLite file: somebody else holds the lock until the trial says so, and the nodes wait for it.
+//! Jobs that name locks, on each store that keeps them: somebody else holds the lock until the trial says so, and the nodes wait for it.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::daemon::Daemon;
 use crate::place::Place;
-use crate::trials::embedded;
+use crate::shared_store::SharedStore;
 use crate::{jobs, wait};
 
 /// Whoever holds the lock `db`, until told to go.
@@ -17,7 +17,7 @@ struct Stranger<'a> {
 }
 
 impl<'a> Stranger<'a> {
-    fn holding(place: &'a Place) -> Self {
+    fn holding(place: &'a Place, store: &SharedStore) -> Self {
         let command = "touch held; until [ -e go ]; do sleep 0.05; done";
         let command = Command::new(env!("CARGO_BIN_EXE_cronward"))
             .args([
@@ -25,8 +25,10 @@ impl<'a> Stranger<'a> {
                 "db",
                 "--node",
                 "stranger",
+                "--config",
+                "jobs.toml",
                 "--store",
-                &embedded::store(place),
+                store.url(),
                 "--",
                 "/bin/sh",
                 "-c",
@@ -80,16 +82,16 @@ fn waiting_first(nodes: [Daemon; 2]) -> (Daemon, Daemon) {
 }
 
 /// Everybody who stands in the queue, by node.
-fn queue(place: &Place) -> Vec<String> {
-    let lock = place.json(&["locks", "db"], &embedded::store(place));
+fn queue(place: &Place, store: &SharedStore) -> Vec<String> {
+    let lock = place.json(&["locks", "db"], store.url());
     let entries = lock["queue"].as_array().cloned().unwrap_or_default();
     entries.iter().map(|entry| entry["node"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The one slot of a job, once it is done.
-fn done(place: &Place, job: &str) -> Value {
+fn done(place: &Place, store: &SharedStore, job: &str) -> Value {
     wait::until(&format!("the slot of {job} is done"), || {
-        let told = place.json(&["attempts", "--all", "--job", job], &embedded::store(place));
+        let told = place.json(&["attempts", "--all", "--job", job], store.url());
         (told[0]["state"] == "done").then(|| told[0].clone())
     })
 }
@@ -98,64 +100,66 @@ fn numbers(slot: &Value) -> [Option<u64>; 2] {
     ["attempts", "forgiven"].map(|field| slot[field].as_u64())
 }
 
-pub(super) fn two_jobs_that_name_one_lock_run_one_after_the_other(place: &Place) {
+pub(super) fn two_jobs_that_name_one_lock_run_one_after_the_other(place: &Place, store: &SharedStore) {
     place.jobs(&file(&format!("{}{}", locking("one", 1.0), locking("two", 1.0))));
-    let _nodes = place.nodes(["a", "b"], &embedded::store(place));
-    let slots = ["one", "two"].map(|job| done(place, job));
+    let _nodes = place.nodes(["a", "b"], store.url());
+    let slots = ["one", "two"].map(|job| done(place, store, job));
     assert_eq!(slots.each_ref().map(numbers), [[Some(1), Some(0)]; 2]);
     let runs = place.runs();
     assert_eq!(runs.len(), 2, "{runs:?}");
     assert!(runs[0].end_ms.is_some_and(|end| end <= runs[1].start_ms), "{runs:?}");
-    wait::until_true("the queue is empty", || queue(place).is_empty());
+    wait::until_true("the queue is empty", || queue(place, store).is_empty());
 }
 
-pub(super) fn a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why(place: &Place) {
+pub(super) fn a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why(place: &Place, store: &SharedStore) {
     let job = format!("{}locks = [\"db\"]\n", jobs::recorded("work", &jobs::every(4), 0.1, 0));
     place.jobs(&file(&job));
-    let stranger = Stranger::holding(place);
+    let stranger = Stranger::holding(place, store);
     // A slot that is claimed just before its end is over before it has asked for its lock.
     wait::early_in_a_slot(4_000);
-    let [node] = place.nodes(["a"], &embedded::store(place));
+    let [node] = place.nodes(["a"], store.url());
     let ended = "the slot ended while it waited for db";
     let slot = node.says_with("given back unstarted", "why", ended)["slot"].as_str().unwrap().to_owned();
     let why = wait::until("the verdict is told, and why", || {
-        let why = place.json(&["why", &format!("work@{slot}")], &embedded::store(place));
+        let why = place.json(&["why", &format!("work@{slot}")], store.url());
         let noted = |word: &str| why["decisions"].as_array().unwrap().iter().any(|entry| entry["what"] == word);
         (noted("verdict") && noted("lock_waiting") && noted("lock_left")).then_some(why)
     });
-    let told = place.json(&["show", &format!("work@{slot}")], &embedded::store(place));
+    let told = place.json(&["show", &format!("work@{slot}")], store.url());
     assert_eq!((told["state"].as_str(), numbers(&told)), (Some("missed"), [Some(0), Some(1)]), "{told:#}\n{why:#}");
     assert_eq!(place.runs().len(), 0, "nothing ran without the lock");
     stranger.goes();
     place.end_of_run(1);
 }
 
-pub(super) fn whoever_drains_while_it_waits_leaves_the_slot_and_its_attempt_to_another(place: &Place) {
+pub(super) fn whoever_drains_while_it_waits_leaves_the_slot_and_its_attempt_to_another(
+    place: &Place,
+    store: &SharedStore,
+) {
     place.jobs(&file(&locking("work", 0.1)));
-    let stranger = Stranger::holding(place);
-    let (mut leaving, other) = waiting_first(place.nodes(["a", "b"], &embedded::store(place)));
+    let stranger = Stranger::holding(place, store);
+    let (mut leaving, other) = waiting_first(place.nodes(["a", "b"], store.url()));
     leaving.terminate();
     assert_eq!(leaving.exits().code(), Some(0));
     other.says("waiting for locks");
-    assert!(!queue(place).contains(&leaving.name), "it has left the queue");
+    assert!(!queue(place, store).contains(&leaving.name), "it has left the queue");
     assert_eq!(place.runs().len(), 0);
     stranger.goes();
     let run = place.end_of_run(1);
     assert_eq!((run.attempt, &run.node), (2, &other.name));
-    assert_eq!(numbers(&done(place, "work")), [Some(1), Some(1)]);
+    assert_eq!(numbers(&done(place, store, "work")), [Some(1), Some(1)]);
 }
 
-pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(place: &Place) {
+pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(place: &Place, store: &SharedStore) {
     let job = locking("work", 0.1);
     place.jobs(&file(&job));
-    let stranger = Stranger::holding(place);
-    let store = embedded::store(place);
-    let [node] = place.nodes(["a"], &store);
+    let stranger = Stranger::holding(place, store);
+    let [node] = place.nodes(["a"], store.url());
     node.says("waiting for locks");
-    assert_eq!(place.cronward(&["pause", "work", "--yes", "--store", &store]).code, 0);
+    assert_eq!(place.cronward(&["pause", "work", "--yes", "--store", store.url()]).code, 0);
     node.says_with("given back unstarted", "why", "the job was paused while it waited for db");
-    wait::until_true("it has left the queue", || queue(place) == ["stranger"]);
-    assert_eq!(place.cronward(&["resume", "work", "--yes", "--store", &store]).code, 0);
+    wait::until_true("it has left the queue", || queue(place, store) == ["stranger"]);
+    assert_eq!(place.cronward(&["resume", "work", "--yes", "--store", store.url()]).code, 0);
     says_again(&node, "waiting for locks", 2);
     let changed = job.replace("\"0.1\"", "\"0.2\"");
     assert_ne!(changed, job);
@@ -167,14 +171,17 @@ pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(pla
     assert_eq!(place.runs().len(), 0);
     stranger.goes();
     assert_eq!(place.end_of_run(1).attempt, 3);
-    assert_eq!(numbers(&done(place, "work")), [Some(1), Some(2)]);
-    wait::until_true("the queue is empty", || queue(place).is_empty());
+    assert_eq!(numbers(&done(place, store, "work")), [Some(1), Some(2)]);
+    wait::until_true("the queue is empty", || queue(place, store).is_empty());
 }
 
-pub(super) fn the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a_second_attempt(place: &Place) {
+pub(super) fn the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a_second_attempt(
+    place: &Place,
+    store: &SharedStore,
+) {
     place.jobs(&file(&locking("work", 0.1)));
-    let stranger = Stranger::holding(place);
-    let (mut dying, other) = waiting_first(place.nodes(["a", "b"], &embedded::store(place)));
+    let stranger = Stranger::holding(place, store);
+    let (mut dying, other) = waiting_first(place.nodes(["a", "b"], store.url()));
     dying.kill();
     other.says("waiting for locks");
     wait::let_pass(Duration::from_millis(200));
@@ -182,5 +189,5 @@ pub(super) fn the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a
     stranger.goes();
     let run = place.end_of_run(1);
     assert_eq!((run.attempt, &run.node), (2, &other.name));
-    assert_eq!(numbers(&done(place, "work")), [Some(2), Some(0)], "as after any crash");
+    assert_eq!(numbers(&done(place, store, "work")), [Some(2), Some(0)], "as after any crash");
 }

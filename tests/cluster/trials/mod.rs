@@ -24,6 +24,8 @@ mod stored;
 
 use crate::chaos::trials as chaos;
 use crate::place::Place;
+use crate::shared_store;
+use shared_locks::redis as on_redis;
 
 /// What a trial does; it panics when something does not hold.
 pub(crate) type Body = fn(&Place);
@@ -34,37 +36,19 @@ macro_rules! trials {
     };
 }
 
-/// Every trial with its name.
+/// Each case about locks on each store that keeps them, with its name.
+pub(crate) fn of_locks() -> impl Iterator<Item = (String, impl Fn(&Place) + Send + 'static)> {
+    shared_locks::CASES.iter().flat_map(|case| {
+        let stores = shared_store::ALL.iter().filter(|(store, _)| (case.is_for)(store));
+        stores.map(|(store, start)| {
+            let body = |place: &Place| (case.body)(place, &start(place));
+            (format!("shared_locks::{}_on_{store}", case.name), body)
+        })
+    })
+}
+
+/// Every other trial with its name.
 pub(crate) fn all() -> Vec<(&'static str, Body)> {
-    let mut all = locks_on_servers();
-    all.extend(on_one_kind_of_store());
-    all
-}
-
-/// Locks on servers that not every build knows.
-fn locks_on_servers() -> Vec<(&'static str, Body)> {
-    let mut trials: Vec<(&str, Body)> = Vec::new();
-    #[cfg(feature = "zookeeper")]
-    trials.extend(trials![
-        shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_zookeeper,
-        shared_locks::whoever_dies_on_zookeeper_costs_one_ttl_and_no_permit,
-    ]);
-    #[cfg(feature = "etcd")]
-    trials.extend(trials![shared_locks::whoever_dies_on_etcd_costs_one_ttl_and_no_permit]);
-    #[cfg(feature = "postgres")]
-    trials.extend(trials![
-        shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_postgresql,
-        shared_locks::whoever_dies_on_postgresql_costs_one_ttl_and_no_permit,
-    ]);
-    #[cfg(feature = "mysql")]
-    trials.extend(trials![
-        shared_locks::clocks_that_are_off_by_an_hour_change_nothing_on_mariadb,
-        shared_locks::whoever_dies_on_mariadb_costs_one_ttl_and_no_permit,
-    ]);
-    trials
-}
-
-fn on_one_kind_of_store() -> Vec<(&'static str, Body)> {
     trials![
         chaos::every_kind_of_fault_on_redis_leaves_each_slot_once_or_explained,
         chaos::nodes_and_runs_that_die_on_one_file_leave_each_slot_once_or_explained,
@@ -96,11 +80,6 @@ fn on_one_kind_of_store() -> Vec<(&'static str, Body)> {
         links::a_lease_that_the_server_forgot_mid_run_is_restored_and_nothing_runs_twice,
         embedded::two_daemons_on_one_file_do_every_slot_once,
         embedded::on_one_file_the_run_of_a_killed_daemon_is_taken_over,
-        locks::two_jobs_that_name_one_lock_run_one_after_the_other,
-        locks::a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why,
-        locks::whoever_drains_while_it_waits_leaves_the_slot_and_its_attempt_to_another,
-        locks::a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back,
-        locks::the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a_second_attempt,
         logs::a_pipe_that_nobody_reads_holds_up_neither_the_jobs_nor_term,
         reloads::a_reload_leaves_the_running_command_alone_and_plans_what_is_new,
         reloads::a_file_with_an_error_changes_nothing_and_the_log_names_the_line,
@@ -118,22 +97,10 @@ fn on_one_kind_of_store() -> Vec<(&'static str, Body)> {
         drains::a_node_whose_store_is_silent_leaves_when_its_lease_would_have_lapsed,
         drains::a_node_that_leaves_while_its_store_is_away_says_which_success_the_store_does_not_know,
         drains::a_node_that_leaves_lets_its_run_finish,
-        shared_locks::the_second_waiter_follows_the_first_that_was_killed_within_its_ttl,
-        shared_locks::the_second_waiter_on_a_file_follows_the_first_that_was_killed_within_its_ttl,
-        shared_locks::a_killed_reader_is_not_kept_by_one_that_lives,
-        shared_locks::a_killed_reader_on_a_file_is_not_kept_by_one_that_lives,
-        shared_locks::permits_come_back_from_processes_that_died_and_are_never_more,
-        shared_locks::permits_on_a_file_come_back_from_processes_that_died_and_are_never_more,
-        shared_locks::who_gives_up_while_its_store_is_paused_stands_in_no_queue_afterwards,
-        shared_locks::without_hints_a_waiter_looks_at_its_beat_and_at_the_next_lapse,
-        shared_locks::a_release_wakes_those_who_hold_next_and_nobody_else,
-        shared_locks::five_hundred_waiters_in_one_process_share_one_subscription,
-        shared_locks::who_holds_while_the_store_is_away_for_less_than_the_ttl_holds_on,
-        shared_locks::who_holds_while_the_store_is_away_for_longer_is_in_doubt_and_told,
-        shared_locks::who_may_go_on_while_the_store_is_away_is_told_of_the_overlap,
-        shared_locks::an_entry_that_is_evicted_is_told_and_the_commands_group_is_killed,
-        shared_locks::a_cut_off_holders_group_is_dead_before_another_holds,
-        shared_locks::clocks_that_are_off_by_an_hour_change_neither_order_nor_lapses,
+        on_redis::who_gives_up_while_its_store_is_paused_stands_in_no_queue_afterwards,
+        on_redis::without_hints_a_waiter_looks_at_its_beat_and_at_the_next_lapse,
+        on_redis::a_release_wakes_those_who_hold_next_and_nobody_else,
+        on_redis::five_hundred_waiters_in_one_process_share_one_subscription,
         starts::a_node_that_starts_without_its_store_waits_for_it_and_is_ready_only_then,
         starts::a_store_that_is_away_makes_listings_say_try_again,
         starts::a_wrong_password_is_refused_at_once,
