@@ -5,7 +5,7 @@ use askama::Template;
 use crate::admin::words::harmless;
 use crate::board::Snapshot;
 use crate::observe::view::{LockEntryView, LockView, NodeState, NodeView};
-use crate::store::{Finding, Severity};
+use crate::store::{Capability, Finding, Severity};
 use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller};
 use crate::web::pages::needs::few;
@@ -93,6 +93,7 @@ impl StorePage {
     pub(super) fn of(
         frame: Frame,
         shown: &Snapshot,
+        capability: &Capability,
         findings: Option<Vec<Finding>>,
         may_examine: bool,
         tell: &Teller,
@@ -112,6 +113,7 @@ impl StorePage {
             (t.namespace, frame.namespace.clone()),
             (t.reached, reached),
             (t.latency, latency),
+            (t.capability, (t.capability_of)(capability)),
         ];
         let findings = findings.map(|findings| findings.iter().map(|finding| finding_line(finding, tell)).collect());
         Self { frame, facts, findings, may_examine }

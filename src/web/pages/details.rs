@@ -214,7 +214,8 @@ async fn store_page(ask: &PageRequest, findings: Option<Vec<Finding>>) -> Result
     let shown = ask.site.sources.board.read(0).await;
     let frame = ask.frame(&shown, "store", ask.reader.t.frame.store);
     let may = ask.acts() && ask.site.examiner.is_some();
-    ask.page(&StorePage::of(frame, &shown, findings, may, &ask.tell(&shown)))
+    let capability = ask.site.sources.store.capability();
+    ask.page(&StorePage::of(frame, &shown, &capability, findings, may, &ask.tell(&shown)))
 }
 
 fn named(job: &str) -> Result<JobName, Problem> {

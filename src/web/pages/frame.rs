@@ -133,6 +133,14 @@ impl Frame {
         }
     }
 
+    /// Lets the reader choose a zone by this name, too: a job's own.
+    pub(super) fn offer(&mut self, zone: &str) {
+        let zone: Option<Tz> = zone.parse().ok();
+        if let Some(zone) = zone.filter(|zone| self.zones.iter().all(|(name, ..)| *name != zone.name())) {
+            self.zones.insert(1, (zone.name(), zone_name(zone), false));
+        }
+    }
+
     pub(super) fn links(&self) -> [(&'static str, &'static str, &'static str); 6] {
         let t = &self.t.frame;
         [

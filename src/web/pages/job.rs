@@ -69,9 +69,10 @@ pub(super) struct JobMaterial<'a> {
 }
 
 impl JobPage {
-    pub(super) fn of(frame: Frame, shown: &Snapshot, material: JobMaterial<'_>, tell: &Teller) -> Self {
+    pub(super) fn of(mut frame: Frame, shown: &Snapshot, material: JobMaterial<'_>, tell: &Teller) -> Self {
         let JobMaterial { row, timetable, slots, ticks, hour, older, did, acts } = material;
         let (t, view, spec) = (tell.t, &row.view, row.spec.as_deref());
+        frame.offer(&view.timezone);
         let job = view.job.to_string();
         let (glyph, sentence) = now::of(row, tell);
         let verb = if view.paused.is_some() { "resume" } else { "pause" };

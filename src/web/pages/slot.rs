@@ -65,8 +65,9 @@ pub(super) struct SlotMaterial<'a> {
 }
 
 impl SlotPage {
-    pub(super) fn of(frame: Frame, material: SlotMaterial<'_>, tell: &Teller) -> Self {
+    pub(super) fn of(mut frame: Frame, material: SlotMaterial<'_>, tell: &Teller) -> Self {
         let SlotMaterial { facts, spec, previous, following, did, acts, acts_off, kept, client_command } = material;
+        frame.offer(&facts.job.timezone);
         let view = SlotView::of(&facts.record, facts.now, facts.job.max_attempts);
         let (job, key, t) = (view.job.to_string(), view.slot.clone(), tell.t);
         let told = why::explain_in(facts, &t.reasons);

@@ -19,7 +19,7 @@ use crate::observe::view::{JobView, LockEntryView, LockView, NodeView, PauseView
 use crate::resource::OwnerId;
 use crate::schedule::Timetable;
 use crate::slot::{Decision, Holder, Outcome, Slot, SlotKey, SlotRecord, SlotState, Verdict};
-use crate::store::{JobEntry, JobOrigin, KeptPart, NodeEntry};
+use crate::store::{Capability, JobEntry, JobOrigin, KeptPart, NodeEntry, Reach, StoreClock};
 use crate::web::activity::Happened;
 use crate::web::detail::ProblemDetail;
 use crate::web::pages::cluster::{ActivityPage, LocksPage, NodesPage, StorePage};
@@ -463,6 +463,29 @@ fn a_slot_says_its_state_its_reason_and_what_mends_it() {
     }
 }
 
+/// A store as a Redis is.
+fn redis() -> Capability {
+    let least = Capability::new("redis", Reach::Network, StoreClock::Server);
+    Capability { push: true, expires_records: true, locks: true, tells_changes: true, messages: true, ..least }
+}
+
+#[test]
+fn the_page_of_the_store_says_what_it_can_do_in_the_readers_language() {
+    let page = |query: &str, capability: &Capability| {
+        let (shown, setting, reader) = (snapshot(), setting(false), reader(query));
+        let frame = Frame::of(&setting, &reader, Some(&shown), "store", "store");
+        let tell = teller(&setting, &reader, Some(&shown));
+        text_of(&StorePage::of(frame, &shown, capability, None, false, &tell).render().unwrap())
+    };
+    let all = "Capabilities for nodes over the network · the server's clock · wakes waiting nodes · may lose what it acknowledged · keeps locks";
+    assert!(page("", &redis()).replace("&#39;", "'").contains(all), "{}", page("", &redis()));
+    let file = Capability { durable: true, ..Capability::new("sqlite", Reach::Host, StoreClock::Host) };
+    let said = page("?lang=zh", &file);
+    let all =
+        "能力 仅供同一主机上的进程使用 · 以主机时钟为准 · 等待的节点每 1 秒 查询一次 · 已确认的写入不会丢失 · 不支持锁";
+    assert!(said.contains(all), "{said}");
+}
+
 #[test]
 fn the_hours_are_labelled_in_the_readers_zone() {
     let page = text_of(&home(&snapshot(), "?zone=Asia/Kolkata", false));
@@ -495,6 +518,7 @@ fn job(query: &str, acts: bool) -> String {
     let mut billing = (*shown.rows[0]).clone();
     let mut spec = (*billing.spec.unwrap()).clone();
     spec.policy.timeout = Some(std::time::Duration::from_secs(1));
+    billing.view.timezone = "America/Sao_Paulo".to_owned();
     spec.command.program = Program::Direct(vec!["/opt/bill".to_owned(), "--password=hunter2".to_owned()]);
     billing.spec = Some(Arc::new(spec));
     billing.view.latest.success =
@@ -536,7 +560,7 @@ fn a_job_says_when_it_runs_whose_it_is_what_it_came_to_lately_and_what_comes() {
         "Nodes with a different definition: b",
         "Run now… Pause…",
         "Schedule 0 * * * * · ",
-        "Time zone UTC Slot hour",
+        "Time zone Sao Paulo Slot hour",
         "Owner team-billing Tags erp, nightly Attempts per slot 3 Timeout 1 s",
         "Defined in jobs.toml, [jobs.billing], /opt/bill Known from jobs.toml",
         "Last success 10:00:02 UTC",
@@ -550,6 +574,8 @@ fn a_job_says_when_it_runs_whose_it_is_what_it_came_to_lately_and_what_comes() {
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
+    let offered = page.matches("<option value=\"America/Sao_Paulo\"").count();
+    assert_eq!(offered, 1, "the job's zone can be chosen: {page}");
     assert!(!page.contains("hunter2"), "arguments are not for all who look: {text}");
     for part in [
         "<a href=\"/ops/cron/jobs/billing/2026-11-21T12Z\">2026-11-21T12Z</a>",
@@ -741,7 +767,7 @@ fn every_page_can_be_written() {
             ("help", HelpPage { frame: frame("help") }.render().unwrap()),
             ("login", LoginPage { frame: frame("login"), wrong: true, next: Some("/".to_owned()) }.render().unwrap()),
             ("nodes", NodesPage::of(frame("nodes"), &shown, &tell).render().unwrap()),
-            ("store", StorePage::of(frame("store"), &shown, None, true, &tell).render().unwrap()),
+            ("store", StorePage::of(frame("store"), &shown, &redis(), None, true, &tell).render().unwrap()),
             ("locks", LocksPage::of(frame("locks"), Some(&[]), &tell).render().unwrap()),
             ("activity", ActivityPage::of(frame("activity"), "a", Vec::new(), &tell).render().unwrap()),
         ];

@@ -310,6 +310,8 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         where_: "地址",
         kind: "类型",
         latency: "延迟",
+        capability: "能力",
+        capability_of: words_chinese::capability,
         reached: "可达",
         not_reached: "不可达",
         namespace: "命名空间",

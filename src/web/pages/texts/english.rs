@@ -4,10 +4,11 @@ use super::plain;
 use super::sentences::{
     ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
 };
+use crate::admin::words::brief;
 use crate::admin::{actions, why};
 use crate::board::FilterError;
 use crate::schedule::{DstNote, Schedule};
-use crate::store::{JobOrigin, KeptPart};
+use crate::store::{JobOrigin, KeptPart, Reach, StoreClock};
 use crate::web::detail::ProblemDetail;
 use crate::web::pages::state::Shown;
 
@@ -278,6 +279,27 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         where_: "Address",
         kind: "Kind",
         latency: "Latency",
+        capability: "Capabilities",
+        capability_of: |store| {
+            let reach = match store.reach {
+                Reach::Process => "for one process",
+                Reach::Host => "for the processes of one host",
+                Reach::Network => "for nodes over the network",
+            };
+            let clock = match store.clock {
+                StoreClock::Server => "the server's clock",
+                StoreClock::Servers => "the clocks of most servers",
+                StoreClock::Host => "the host's clock",
+                StoreClock::Node => "each node's clock for slots",
+            };
+            let wakes = match store.push {
+                true => "wakes waiting nodes".to_owned(),
+                false => format!("waiting nodes look every {}", brief(store.poll)),
+            };
+            let durable = if store.durable { "keeps what it acknowledged" } else { "may lose what it acknowledged" };
+            let locks = if store.locks { "keeps locks" } else { "keeps no locks" };
+            [reach, clock, &wakes, durable, locks].join(" · ")
+        },
         reached: "Reached",
         not_reached: "unreachable",
         namespace: "Namespace",

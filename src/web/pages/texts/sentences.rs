@@ -5,7 +5,7 @@ use crate::admin::ticks::NoteText;
 use crate::admin::why::WhyTexts;
 use crate::board::FilterError;
 use crate::schedule::Schedule;
-use crate::store::{JobOrigin, KeptPart};
+use crate::store::{Capability, JobOrigin, KeptPart};
 use crate::web::detail::ProblemDetail;
 use crate::web::pages::state::Shown;
 
@@ -280,6 +280,8 @@ pub(in crate::web::pages) struct ClusterTexts {
     pub(in crate::web::pages) where_: &'static str,
     pub(in crate::web::pages) kind: &'static str,
     pub(in crate::web::pages) latency: &'static str,
+    pub(in crate::web::pages) capability: &'static str,
+    pub(in crate::web::pages) capability_of: fn(&Capability) -> String,
     pub(in crate::web::pages) reached: &'static str,
     pub(in crate::web::pages) not_reached: &'static str,
     pub(in crate::web::pages) namespace: &'static str,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::schedule::{DstEffect, DstNote};
-use crate::store::{JobOrigin, KeptPart};
+use crate::store::{Capability, JobOrigin, KeptPart, Reach, StoreClock};
 use crate::web::pages::state::Shown;
 
 /// A state.
@@ -80,4 +80,25 @@ pub(super) fn span(span: Duration) -> String {
         7_200..=172_799 => format!(" {} 小时", seconds / 3_600),
         _ => format!(" {} 天", seconds / 86_400),
     }
+}
+
+pub(super) fn capability(store: &Capability) -> String {
+    let reach = match store.reach {
+        Reach::Process => "仅供单个进程使用",
+        Reach::Host => "仅供同一主机上的进程使用",
+        Reach::Network => "供网络上的节点共用",
+    };
+    let clock = match store.clock {
+        StoreClock::Server => "以服务器时钟为准",
+        StoreClock::Servers => "以多数服务器的时钟为准",
+        StoreClock::Host => "以主机时钟为准",
+        StoreClock::Node => "时间槽以各节点的时钟为准",
+    };
+    let wakes = match store.push {
+        true => "会唤醒等待的节点".to_owned(),
+        false => format!("等待的节点每 {} 查询一次", span(store.poll)),
+    };
+    let durable = if store.durable { "已确认的写入不会丢失" } else { "已确认的写入可能丢失" };
+    let locks = if store.locks { "支持锁" } else { "不支持锁" };
+    [reach, clock, &wakes, durable, locks].join(" · ")
 }

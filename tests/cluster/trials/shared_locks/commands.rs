@@ -18,7 +18,8 @@ pub(super) fn a_command_under_a_lock_ends_nests_and_is_signalled_as_documented(p
     let sh = |words: &[&str], script: &str| lock(words, &["/bin/sh", "-c", script]);
     ends_with(&sh(&["x"], "exit 42"), 42, "");
     ends_with(&lock(&["x"], &["/no/such/program"]), 127, "");
-    let nested = format!("{CRONWARD} lock x y --store '{url}' -- /bin/sh -c 'echo in $CRONWARD_LOCKS'");
+    let nested =
+        format!("{CRONWARD} lock x y --config jobs.toml --store '{url}' -- /bin/sh -c 'echo in $CRONWARD_LOCKS'");
     ends_with(&sh(&["x"], &nested), 0, "in x y\n");
     leaves_nothing(place, &sh(&["x"], "sleep 600 & echo $! > group; setsid sleep 600 & echo $! > session; exit 3"));
     let mut holder = Locker::of(place, url, &LONG).with_child().holds("holder");
