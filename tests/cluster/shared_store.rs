@@ -18,8 +18,11 @@ use crate::redis_server::RedisServer;
 #[cfg(feature = "zookeeper")]
 use crate::zookeeper_server::{ZookeeperServer, remove_all};
 
-/// Each by its name, and how it is started for a trial.
-pub(crate) const ALL: &[(&str, fn(&Place) -> SharedStore)] = &[
+/// Starts one for a trial.
+type Start = fn(&Place) -> SharedStore;
+
+/// Each by its name.
+pub(crate) const ALL: &[(&str, Start)] = &[
     #[cfg(feature = "zookeeper")]
     ("zookeeper", |_| SharedStore::at(Server::Zookeeper(ZookeeperServer::start()))),
     #[cfg(feature = "mysql")]

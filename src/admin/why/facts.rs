@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 
 use crate::admin::command_line::CommandLine;
 use crate::admin::why::english::holder;
-use crate::admin::why::locks::Queued;
+use crate::admin::why::queued::Queued;
 use crate::admin::words::ending;
 use crate::job::NodeName;
 use crate::observe::view::DecisionView;

@@ -1,53 +1,10 @@
 //! The locks that a slot waits or waited for, in words.
 
-use std::sync::Arc;
-
-use crate::admin::catalog::KnownJob;
 use crate::admin::why::facts::{Facts, since};
+use crate::admin::why::queued::Queued;
 use crate::admin::why::texts::WhyTexts;
-use crate::admin::{AdminError, AdminSession};
-use crate::job::LockName;
-use crate::resource::{LockEntry, LockRecord, attempt_label};
-use crate::slot::{Attempt, Decision, Mark, Outcome, SlotRecord};
-
-/// Where an attempt stands in the queues of its locks. The nodes' decision log comes a few seconds later.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Queued {
-    /// In none, as far as was looked.
-    Nowhere,
-    /// It holds all of them.
-    Holds,
-    /// In these, behind others; at least one.
-    Waits(Vec<(LockRecord, LockEntry)>),
-}
-
-/// Asks the store, where a node has the slot: for the locks of the job, or for all where no file has the job.
-pub(super) async fn read(session: &AdminSession, job: &KnownJob, record: &SlotRecord) -> Result<Queued, AdminError> {
-    let (Mark::Leased { by, .. }, Some(store)) = (&record.mark, Arc::clone(&session.store).lock_store()) else {
-        return Ok(Queued::Nowhere);
-    };
-    let locks: Vec<LockName> = match job.spec.as_ref().map(|spec| &spec.policy.locks) {
-        None => Vec::new(),
-        Some(Some(demands)) => demands.names(),
-        Some(None) => return Ok(Queued::Nowhere),
-    };
-    let (_, records) = store.locks(&locks).await?;
-    Ok(queued(records, &attempt_label(&record.slot, by.attempt)))
-}
-
-fn queued(records: Vec<LockRecord>, label: &str) -> Queued {
-    let mut found = Queued::Nowhere;
-    for record in records {
-        let Some(entry) = record.entries.iter().find(|entry| entry.by.label == label).cloned() else { continue };
-        match &mut found {
-            Queued::Nowhere | Queued::Holds if entry.holds => found = Queued::Holds,
-            Queued::Nowhere | Queued::Holds => found = Queued::Waits(vec![(record, entry)]),
-            Queued::Waits(_) if entry.holds => {}
-            Queued::Waits(behind) => behind.push((record, entry)),
-        }
-    }
-    found
-}
+use crate::resource::{LockEntry, LockRecord};
+use crate::slot::{Attempt, Decision, Outcome};
 
 /// What the attempt waits for: by the store, or where that was noted of it last.
 pub(super) fn waits(facts: &Facts, attempt: Attempt, t: &WhyTexts) -> Option<String> {

@@ -1,16 +1,18 @@
 //! What each node decided on a slot, in order, and one sentence that says why it ran or did not.
 //!
-//! - `facts` is what is known, and puts the store's record and the nodes' decision log in one order.
+//! - `facts` is what is known, with where an attempt stands in the queues of its locks (`queued`); and the store's record and the nodes'
+//!   decision log in one order.
 //! - `explain` makes the sentence and names the command that fixes it; `obstacle` and `locks` make parts of it.
 //! - `texts` is which sentences there are, `english` what they say; other languages stand with the pages that show them.
 //!
-//! All are pure: values in, values out. They work from the record alone where there is no decision log.
+//! All but the reading here are pure: values in, values out. They work from the record alone where there is no decision log.
 
 mod english;
 mod explain;
 mod facts;
 mod locks;
 mod obstacle;
+mod queued;
 #[cfg(test)]
 pub(crate) mod tests;
 mod texts;
@@ -21,15 +23,20 @@ pub(crate) use english::ENGLISH;
 pub(crate) use explain::explain_in;
 pub(crate) use explain::{Explanation, explain};
 pub(crate) use facts::{Facts, clock, timeline};
-#[cfg(test)]
-pub(crate) use locks::Queued;
+pub(crate) use queued::Queued;
 #[cfg(feature = "http")]
 pub(crate) use texts::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
 
+use std::sync::Arc;
+
+use crate::admin::catalog::KnownJob;
 use crate::admin::command_line::CommandLine;
 use crate::admin::lookup::{self, SlotRef};
 use crate::admin::{AdminError, AdminSession};
+use crate::job::LockName;
 use crate::observe::view::WhyView;
+use crate::resource::attempt_label;
+use crate::slot::{Mark, SlotRecord};
 
 /// Reads all that is known.
 pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: CommandLine) -> Result<Facts, AdminError> {
@@ -37,7 +44,7 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
     let pages = session.store.notes(&record.slot).await?;
     let pauses = session.store.pauses().await?;
     let (now, nodes) = session.store.nodes().await?;
-    let queued = locks::read(session, job, &record).await?;
+    let queued = queues(session, job, &record).await?;
     let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
     let ticks = job.timetable.slots(record.slot.start(), record.slot.end());
     Ok(Facts {
@@ -54,6 +61,20 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
         now: session.now,
         record,
     })
+}
+
+/// Asks the store, where a node has the slot: for the locks of the job, or for all where no file has the job.
+async fn queues(session: &AdminSession, job: &KnownJob, record: &SlotRecord) -> Result<Queued, AdminError> {
+    let (Mark::Leased { by, .. }, Some(store)) = (&record.mark, Arc::clone(&session.store).lock_store()) else {
+        return Ok(Queued::Nowhere);
+    };
+    let locks: Vec<LockName> = match job.spec.as_ref().map(|spec| &spec.policy.locks) {
+        None => Vec::new(),
+        Some(Some(demands)) => demands.names(),
+        Some(None) => return Ok(Queued::Nowhere),
+    };
+    let (_, records) = store.locks(&locks).await?;
+    Ok(queued::queued(records, &attempt_label(&record.slot, by.attempt)))
 }
 
 /// What programs are told.

@@ -1,0 +1,29 @@
+//! Where the attempt that has a slot stands in the queues of its locks, by the store.
+
+use crate::resource::{LockEntry, LockRecord};
+
+/// Where an attempt stands in the queues of its locks. The nodes' decision log comes a few seconds later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Queued {
+    /// In none, as far as was looked.
+    Nowhere,
+    /// It holds all of them.
+    Holds,
+    /// In these, behind others; at least one.
+    Waits(Vec<(LockRecord, LockEntry)>),
+}
+
+/// Where the request with this label stands.
+pub(super) fn queued(records: Vec<LockRecord>, label: &str) -> Queued {
+    let mut found = Queued::Nowhere;
+    for record in records {
+        let Some(entry) = record.entries.iter().find(|entry| entry.by.label == label).cloned() else { continue };
+        match &mut found {
+            Queued::Nowhere | Queued::Holds if entry.holds => found = Queued::Holds,
+            Queued::Nowhere | Queued::Holds => found = Queued::Waits(vec![(record, entry)]),
+            Queued::Waits(_) if entry.holds => {}
+            Queued::Waits(behind) => behind.push((record, entry)),
+        }
+    }
+    found
+}
