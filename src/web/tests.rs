@@ -608,8 +608,10 @@ async fn a_body_has_its_limit_whether_it_is_announced_or_not() {
 async fn a_request_that_takes_longer_than_ten_seconds_is_answered_without_what_it_asked_for() {
     let stand = Stand::new(HttpConfig::default());
     stand.store.hangs.store(true, Ordering::Relaxed);
+    let began = tokio::time::Instant::now();
     let late = stand.get("/api/v1/slots/push/2026-11-21T15Z", &[]).await;
     assert_eq!((late.status, &late.json()["type"]), (503, &Value::from("timeout")));
+    assert_eq!(began.elapsed().as_secs(), 10);
     let never = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
     let slow = Request::builder().method("POST").uri("/healthz").header("host", "localhost").body(never).unwrap();
     assert_eq!(stand.send("127.0.0.1", slow).await.status, 503, "nor is a body waited for any longer");

@@ -50,8 +50,10 @@ pub(super) fn who_holds_while_the_store_is_away_for_less_than_the_ttl_holds_on(p
 pub(super) fn who_holds_while_the_store_is_away_for_longer_is_in_doubt_and_told(_: &Place, store: &SharedStore) {
     let mut way = store.way();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    // No call fails because the machine is slow.
+    let options = StoreOptions::default().with_op_timeout(Duration::from_secs(5));
     let locks = async |url: &str, node: &str| {
-        let store = open_locks(url, StoreOptions::default()).await.unwrap();
+        let store = open_locks(url, options.clone()).await.unwrap();
         Locks::builder(store, node).ttl(TTL).store_wait(wait::LIMIT).build().unwrap().mutex("x").unwrap()
     };
     let (mutex, others) = runtime.block_on(async { (locks(way.url(), "a").await, locks(store.url(), "b").await) });
