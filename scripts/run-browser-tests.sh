@@ -5,6 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-browser.sh
 cd tests/browser
-began=$SECONDS
-trap 'echo "browser: $((SECONDS - began)) s"' EXIT
-node --test --test-concurrency=1 --test-reporter=./reporter.mjs --test-timeout=600000 ./*.test.mjs
+code=0
+SECONDS=0
+node --test --test-concurrency=1 --test-reporter=./reporter.mjs --test-timeout=600000 ./*.test.mjs || code=$?
+echo "browser: $SECONDS s"
+exit "$code"
