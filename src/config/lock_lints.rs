@@ -89,7 +89,7 @@ fn alone(ctx: &Context<'_>, lock: &LockName, users: &[(&Draft, u32)]) {
         && draft.spec.policy.concurrency != Concurrency::Allow
     {
         let message = format!("no other job of this file names {lock}");
-        let hint = Some("programs may: cronward lock; else look at the name".to_owned());
+        let hint = Some("check the name, unless only `cronward lock` or a service holds it besides".to_owned());
         let span = draft.place_or_name("locks");
         ctx.add(Diagnostic { severity: Severity::Note, code: "lone-lock", message, span, hint });
     }

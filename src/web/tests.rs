@@ -605,6 +605,7 @@ async fn a_body_has_its_limit_whether_it_is_announced_or_not() {
 }
 
 #[tokio::test(start_paused = true)]
+#[allow(clippy::disallowed_methods, reason = "it is the time of the test that stands still")]
 async fn a_request_that_takes_longer_than_ten_seconds_is_answered_without_what_it_asked_for() {
     let stand = Stand::new(HttpConfig::default());
     stand.store.hangs.store(true, Ordering::Relaxed);
