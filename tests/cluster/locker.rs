@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::daemon::{Daemon, faketime_library};
+use crate::inconclusive::inconclusive;
 use crate::place::Place;
 use crate::wait;
 
@@ -79,8 +80,13 @@ impl<'a> Locker<'a> {
     /// Starts it, and waits until its command runs.
     pub(crate) fn holds(self, name: &str) -> Daemon {
         let place = self.place;
-        let started = self.start(name);
-        began(place, name);
+        let mut started = self.start(name);
+        let begins = || all_that_began(place).iter().any(|began| began.name == name);
+        wait::until_true(&format!("{name} runs"), || begins() || !started.is_running());
+        if !begins() && started.text().contains("was not renewed while it was being started") {
+            inconclusive(&format!("{name} took longer than its lease to be started"));
+        }
+        assert!(begins(), "{name} has ended: {}", started.text());
         started
     }
 

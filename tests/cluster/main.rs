@@ -73,8 +73,9 @@ fn main() -> ExitCode {
     let short = chaos::trials::short_on_each_store();
     let mut trials: Vec<Trial> =
         short.map(|(name, asked_for, body)| trial(&name, body).with_ignored_flag(asked_for)).collect();
-    trials.extend(trials::of_locks().map(|(name, body)| trial(&name, body)));
     trials.extend(trials::all().into_iter().map(|(name, body)| trial(name, body)));
+    // After those under chaos, which are judged by how fast the store is: most of these have a server of their own.
+    trials.extend(trials::of_locks().map(|(name, body)| trial(&name, body)));
     let mut long: Vec<Trial> = chaos::trials::long_on_each_store().map(|(name, body)| trial(&name, body)).collect();
     long.extend(trials::only_when_asked_for().into_iter().map(|(name, body)| trial(name, body)));
     trials.extend(long.into_iter().map(|trial| trial.with_ignored_flag(true)));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use sqlx::{Connection as _, SqliteConnection};
 use tokio::runtime::Runtime;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 #[cfg(feature = "etcd")]
 use crate::etcd_server::EtcdServer;
@@ -24,25 +25,31 @@ type Start = fn(&Place) -> SharedStore;
 /// Each by its name.
 pub(crate) const ALL: &[(&str, Start)] = &[
     #[cfg(feature = "zookeeper")]
-    ("zookeeper", |_| SharedStore::at(Server::Zookeeper(ZookeeperServer::start()))),
+    ("zookeeper", |_| SharedStore::start(|| Server::Zookeeper(ZookeeperServer::start()))),
     #[cfg(feature = "mysql")]
-    ("mariadb", |_| SharedStore::at(Server::Mariadb(MariadbServer::start()))),
+    ("mariadb", |_| SharedStore::start(|| Server::Mariadb(MariadbServer::start()))),
     #[cfg(feature = "postgres")]
-    ("postgresql", |_| SharedStore::at(Server::Postgres(PostgresServer::start()))),
+    ("postgresql", |_| SharedStore::start(|| Server::Postgres(PostgresServer::start()))),
     #[cfg(feature = "etcd")]
-    ("etcd", |_| SharedStore::at(Server::Etcd(EtcdServer::start()))),
-    ("redis", |_| SharedStore::at(Server::Redis(RedisServer::start()))),
-    ("a_file", |place| SharedStore::at(Server::File(place.file("store.db")))),
+    ("etcd", |_| SharedStore::start(|| Server::Etcd(EtcdServer::start()))),
+    ("redis", |_| SharedStore::start(|| Server::Redis(RedisServer::start()))),
+    ("a_file", |place| SharedStore::start(|| Server::File(place.file("store.db")))),
 ];
 
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 const DATABASE: &str = "shared";
+
+/// So many servers at once: they compute while they start.
+const SERVERS: usize = 8;
+
+static ROOM: Semaphore = Semaphore::const_new(SERVERS);
 
 /// A store of its own for a trial.
 pub(crate) struct SharedStore {
     server: Server,
     url: String,
     runtime: Runtime,
+    _room: SemaphorePermit<'static>,
 }
 
 enum Server {
@@ -68,8 +75,10 @@ pub(crate) struct Way<'a> {
 }
 
 impl SharedStore {
-    fn at(server: Server) -> Self {
+    fn start(server: impl FnOnce() -> Server) -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let room = runtime.block_on(ROOM.acquire()).unwrap();
+        let server = server();
         let url = match &server {
             Server::Redis(server) => server.url(),
             Server::File(path) => format!("sqlite:{}", path.display()),
@@ -88,7 +97,7 @@ impl SharedStore {
             #[cfg(feature = "zookeeper")]
             Server::Zookeeper(server) => server.url(),
         };
-        Self { server, url, runtime }
+        Self { server, url, runtime, _room: room }
     }
 
     pub(crate) fn url(&self) -> &str {

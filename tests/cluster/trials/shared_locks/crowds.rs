@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use cronward::lock::Locks;
 use cronward::{StoreOptions, open_locks};
+use tokio::task::JoinSet;
 
 use crate::inconclusive::found;
 use crate::place::Place;
@@ -13,7 +14,7 @@ use crate::shared_store::SharedStore;
 use crate::wait;
 
 /// A queue is read and written whole but for Redis, whose entries stand by themselves: what each costs grows with the others.
-const WAITERS: usize = 60;
+const WAITERS: usize = 24;
 
 pub(super) fn many_waiters_in_one_process_are_all_served(_: &Place, store: &SharedStore) {
     all_are_served(store.url(), WAITERS, || {});
@@ -28,27 +29,27 @@ pub(super) fn all_are_served(url: &str, number: usize, once_they_wait: impl FnOn
     let locks = runtime.block_on(async { Locks::builder(store, "a").ttl(Duration::from_secs(120)).build().unwrap() });
     let held = runtime.block_on(locks.mutex("x").unwrap().lock()).unwrap();
     let holding = Arc::new(AtomicUsize::new(0));
-    let waiters: Vec<_> = (0..number)
-        .map(|_| {
-            let (mutex, holding) = (locks.mutex("x").unwrap(), Arc::clone(&holding));
-            runtime.spawn(async move {
-                let held = mutex.lock().await.unwrap();
-                let others = holding.fetch_add(1, Ordering::SeqCst);
-                tokio::task::yield_now().await;
-                holding.fetch_sub(1, Ordering::SeqCst);
-                held.release().await.unwrap();
-                others
-            })
-        })
-        .collect();
+    let mut waiters = JoinSet::new();
+    for _ in 0..number {
+        let (mutex, holding) = (locks.mutex("x").unwrap(), Arc::clone(&holding));
+        let waits = async move {
+            let held = mutex.lock().await.unwrap();
+            let others = holding.fetch_add(1, Ordering::SeqCst);
+            tokio::task::yield_now().await;
+            holding.fetch_sub(1, Ordering::SeqCst);
+            held.release().await.unwrap();
+            others
+        };
+        waiters.spawn_on(waits, runtime.handle());
+    }
     let queued = || runtime.block_on(locks.list()).unwrap().iter().map(|lock| lock.entries.len()).sum::<usize>();
     wait::until_true("all of them wait", || queued() == number + 1);
     once_they_wait();
     runtime.block_on(async {
         held.release().await.unwrap();
-        for waiter in waiters {
-            let others = tokio::time::timeout(wait::LIMIT, waiter).await.expect("each is served").unwrap();
-            if others > 0 {
+        let next = async |waiters: &mut JoinSet<usize>| tokio::time::timeout(wait::LIMIT, waiters.join_next()).await;
+        while let Some(others) = next(&mut waiters).await.expect("another one is served") {
+            if others.unwrap() > 0 {
                 found("two held at once".to_owned());
             }
         }
