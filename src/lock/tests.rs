@@ -353,7 +353,8 @@ async fn what_is_taken_away_is_told() {
     let token = held.token();
     store.with_ledger(|ledger, _| ledger.forget_lock(&LockName::new("x").unwrap()));
     let other = self::locks(&store, "b").mutex("x").unwrap().lock().await.unwrap();
-    assert_eq!(held.lost().await, Standing::Lost);
+    let lost = tokio::time::timeout(Duration::from_secs(60), held.lost()).await.expect("its loss is told");
+    assert_eq!(lost, Standing::Lost);
     assert_eq!(held.standing(), Standing::Lost);
     token.cancelled().await;
     let LockRelease::Overtaken { by: Some(by) } = held.release().await.unwrap() else { panic!() };
