@@ -52,6 +52,11 @@ impl StoreError {
     pub const fn is_transient(&self) -> bool {
         self.kind.is_transient()
     }
+
+    /// See [`ErrorKind::is_refusal`].
+    pub const fn is_refusal(&self) -> bool {
+        self.kind.is_refusal()
+    }
 }
 
 /// What kind of trouble a store is in.
@@ -82,6 +87,12 @@ impl ErrorKind {
     /// See [`StoreError::is_transient`].
     pub const fn is_transient(self) -> bool {
         matches!(self, Self::Unavailable | Self::Timeout | Self::Overloaded)
+    }
+
+    /// True when waiting is no cure: somebody has to change something. A server that takes no writes is no refusal, though asking it
+    /// again does not help: a failover puts one in its place that does.
+    pub const fn is_refusal(self) -> bool {
+        !self.is_transient() && !matches!(self, Self::ReadOnly)
     }
 
     /// The word used in logs and metrics.

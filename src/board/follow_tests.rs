@@ -27,6 +27,8 @@ struct Meter {
     inspected: AtomicU64,
     down: AtomicBool,
     refuses: AtomicBool,
+    /// As a server does whose writes are taken by another now.
+    read_only: AtomicBool,
     hangs: AtomicBool,
 }
 
@@ -40,6 +42,9 @@ impl Layer for Arc<Meter> {
         }
         if self.down.load(Ordering::Relaxed) {
             return Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, location, "down"));
+        }
+        if self.read_only.load(Ordering::Relaxed) {
+            return Err(StoreError::new(ErrorKind::ReadOnly, Applied::No, op, location, "a replica"));
         }
         if self.refuses.load(Ordering::Relaxed) {
             return Err(StoreError::new(ErrorKind::Denied, Applied::No, op, location, "wrong password"));
@@ -330,6 +335,9 @@ async fn a_store_that_refuses_is_told_from_one_that_is_away_and_each_becomes_the
     assert!(matches!(seen().await, (false, true, Some(ConcernKind::StoreAway { .. }))));
     stage.meter.down.store(false, Ordering::Relaxed);
     assert!(matches!(seen().await, (true, true, Some(ConcernKind::StoreRefuses { .. }))));
+    stage.meter.read_only.store(true, Ordering::Relaxed);
+    assert!(matches!(seen().await, (false, true, Some(ConcernKind::StoreAway { .. }))), "a failover ends that");
+    stage.meter.read_only.store(false, Ordering::Relaxed);
     stage.meter.refuses.store(false, Ordering::Relaxed);
     assert_eq!(seen().await, (false, false, None));
 }

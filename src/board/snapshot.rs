@@ -92,7 +92,7 @@ impl StoreStanding {
         self.away_since.get_or_insert(now);
         let told = Some(message(&error.to_string(), LONGEST));
         let was =
-            (std::mem::replace(&mut self.refuses, !error.is_transient()), std::mem::replace(&mut self.error, told));
+            (std::mem::replace(&mut self.refuses, error.is_refusal()), std::mem::replace(&mut self.error, told));
         was.0 != self.refuses || was.1 != self.error
     }
 

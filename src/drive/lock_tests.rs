@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Mono, Now, RuntimeClock, later};
 use crate::drive::{
-    Account, Drive, Facts, Gate, Limits, Lost, Message, Once, Patience, Renewals, Started, Tools, Wait, Work, locks,
+    Account, Drive, Facts, Gate, Limits, Lost, Message, Once, Patience, Renewals, Started, Tools, Traces, Wait, Work, locks,
 };
 use crate::error::{Applied, ErrorKind, StoreError};
 use crate::event::{Event, LockGrant, LockLeave, LockLoss};
@@ -43,6 +43,8 @@ struct Toll {
     is_away: Arc<AtomicBool>,
     /// A request for locks takes so long.
     round_trip: Arc<Mutex<Duration>>,
+    /// To keep a note takes so long.
+    writes: Arc<Mutex<Duration>>,
 }
 
 #[async_trait]
@@ -58,6 +60,10 @@ impl Layer for Toll {
         if op == Op::Acquire {
             let round_trip = *self.round_trip.lock().unwrap();
             pass(round_trip).await;
+        }
+        if op == Op::Note {
+            let writes = *self.writes.lock().unwrap();
+            pass(writes).await;
         }
         call().await
     }
@@ -200,18 +206,23 @@ impl Floor {
         }
     }
 
-    /// Drives it as `exec` does, for a caller that cancels after so long.
-    async fn once(&mut self, policy: Policy, wait: Wait, cancelled_after: Duration) -> Account {
+    /// What `exec` drives.
+    fn exec(&mut self, policy: Policy, wait: Wait) -> Once {
         self.seeds += 1;
         let assignment = self.assignment(hour("a"), policy);
-        let once = Once {
+        Once {
             assignment,
             work: self.errand(MINUTE, &[]),
             store: Arc::clone(&self.tools.store),
             clock: Arc::clone(&self.tools.clock),
             observer: Arc::<Diary>::clone(&self.diary),
             patience: Patience { wait, store: MINUTE, record: Some(MINUTE), drain: Duration::ZERO },
-        };
+        }
+    }
+
+    /// Drives it as `exec` does, for a caller that cancels after so long.
+    async fn once(&mut self, policy: Policy, wait: Wait, cancelled_after: Duration) -> Account {
+        let once = self.exec(policy, wait);
         let cancel = CancellationToken::new();
         let mut account = tokio::spawn(once.until_ended(cancel.clone()));
         tokio::select! {
@@ -435,6 +446,46 @@ async fn a_request_for_locks_that_is_on_its_way_counts_as_a_start() {
     assert!(errands.iter().all(|errands| errands.starts().len() == 1));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_store_that_keeps_notes_slowly_holds_nobody_up_for_long() {
+    let mut floor = Floor::new(many());
+    floor.hold("x", Duration::from_secs(2)).await;
+    *floor.toll.writes.lock().unwrap() = Duration::from_secs(120);
+    let once = floor.exec(locking("x"), Wait::TakeOver);
+    let traces = Traces { instance: "exec".to_owned(), job_hash: "c0ffee".to_owned(), introduction: None };
+    let noted = once.until_noted(traces, CancellationToken::new());
+    let account = tokio::time::timeout(MINUTE * 50, noted).await.expect("it comes to an end");
+    assert_eq!(account.end, Some(End::Done));
+    let passed = floor.now().mono.since(Mono::from_origin(Duration::ZERO));
+    assert!(passed <= MINUTE + Duration::from_secs(6), "2 s of waiting, the command, and two last words: {passed:?}");
+}
+
+#[test]
+fn the_loss_of_a_lease_and_of_locks_are_two_and_what_is_held_again_of_one_is_not_the_other() {
+    let begun = |attempt| Event::RunStarted {
+        attempt,
+        fence: Fence(1),
+        trigger: Trigger::Exec,
+        guarded: true,
+        late: Duration::ZERO,
+    };
+    let lease = Event::LeaseLost { attempt: 1, to: None, to_attempt: None, killing: false, unstarted: false };
+    let locks = Event::LockLost(LockLoss::in_doubt(1, false));
+    let locks_back = Event::LockHeld(LockGrant::after(1, Vec::new(), Fence(2), MINUTE, true));
+    let lease_back = Event::LeaseRestored { attempt: 1 };
+    let lost = |events: &[&Event]| {
+        let mut account = Account::new(hour("a"));
+        account.hear(&begun(1));
+        events.iter().for_each(|event| account.hear(event));
+        account.runs[0].lost.clone()
+    };
+    assert_eq!(lost(&[&lease, &locks, &lease, &locks]), [Lost::Lease, Lost::Locks(None)]);
+    assert_eq!(lost(&[&lease, &locks, &locks_back]), [Lost::Lease]);
+    assert_eq!(lost(&[&lease, &locks, &lease_back]), [Lost::Locks(None)]);
+    assert_eq!(lost(&[&locks, &lease, &lease_back]), [Lost::Locks(None)]);
+    assert_eq!(lost(&[&locks, &lease, &lease_back, &locks_back]), []);
+}
+
 #[test]
 fn what_happens_to_an_attempt_that_only_waits_is_booked_on_no_other() {
     let mut account = Account::new(hour("a"));
@@ -446,14 +497,14 @@ fn what_happens_to_an_attempt_that_only_waits_is_booked_on_no_other() {
     account.hear(&Event::Settled { attempt: 1, outcome: Outcome::Failure });
     account.hear(&Event::LeaseLost { attempt: 2, to: None, to_attempt: None, killing: false, unstarted: true });
     account.hear(&Event::LockLost(LockLoss::in_doubt(2, false)));
-    assert_eq!(account.runs[0].lost, None);
+    assert_eq!(account.runs[0].lost, []);
     account.hear(&runs(3));
     let overtaken = Some(LockRelease::Overtaken { by: None });
     account.hear(&Event::LockLeft(LockLeave::answered(1, overtaken, None)));
-    assert_eq!(account.runs.iter().map(|run| run.lost.is_some()).collect::<Vec<_>>(), [true, false], "however late");
+    assert_eq!(account.runs.iter().map(|run| !run.lost.is_empty()).collect::<Vec<_>>(), [true, false], "however late");
     account.hear(&Event::LockLost(LockLoss::in_doubt(3, false)));
     account.hear(&Event::LockHeld(LockGrant::after(2, Vec::new(), Fence(2), MINUTE, true)));
-    assert!(matches!(account.runs[1].lost, Some(Lost::Locks(_))));
+    assert!(matches!(account.runs[1].lost[..], [Lost::Locks(_)]));
 }
 
 #[test]

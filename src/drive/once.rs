@@ -237,9 +237,9 @@ pub struct RunAccount {
     pub duration: Option<Duration>,
     /// What went wrong, in words.
     pub message: Option<String>,
-    /// Its lease or a lock was lost or in doubt while it ran: another run may have overlapped.
-    #[serde(rename = "lease_lost", serialize_with = "is_some")]
-    pub lost: Option<Lost>,
+    /// What was lost, or in doubt, while it ran, each once: another run may have overlapped.
+    #[serde(rename = "lease_lost", serialize_with = "is_any")]
+    pub lost: Vec<Lost>,
     /// The store knows how it ended.
     #[serde(rename = "recorded")]
     pub settled: bool,
@@ -254,9 +254,8 @@ pub enum Lost {
     Locks(Option<String>),
 }
 
-#[allow(clippy::ref_option, clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference to the field")]
-fn is_some<T, S: Serializer>(value: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_bool(value.is_some())
+fn is_any<S: Serializer>(lost: &[Lost], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(!lost.is_empty())
 }
 
 impl Account {
@@ -330,14 +329,14 @@ impl Account {
                 run.message.clone_from(note);
             }
             Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } => {
-                run.lost = Some(Lost::Lease);
+                run.lose(Lost::Lease);
             }
-            Event::LockLost(loss) => run.lose_locks(node_and_label(loss.to.as_ref(), &loss.to_label)),
+            Event::LockLost(loss) => run.lose(Lost::Locks(node_and_label(loss.to.as_ref(), &loss.to_label))),
             Event::LockLeft(leave) if leave.answer == LeaveAnswer::Overtaken => {
-                run.lose_locks(node_and_label(leave.by.as_ref(), &leave.by_label));
+                run.lose(Lost::Locks(node_and_label(leave.by.as_ref(), &leave.by_label)));
             }
-            Event::LeaseRestored { .. } => run.lost = None,
-            Event::LockHeld(grant) if grant.again => run.lost = None,
+            Event::LeaseRestored { .. } => run.lost.retain(|lost| *lost != Lost::Lease),
+            Event::LockHeld(grant) if grant.again => run.lost.retain(|lost| *lost == Lost::Lease),
             Event::Settled { .. } => run.settled = true,
             _ => {}
         }
@@ -345,12 +344,13 @@ impl Account {
 }
 
 impl RunAccount {
-    /// A lease that was lost is worse: the same job ran twice. Who is known to have taken the locks stays known.
-    fn lose_locks(&mut self, to: Option<String>) {
-        match &mut self.lost {
-            Some(Lost::Lease) => {}
-            Some(Lost::Locks(known)) => *known = to.or_else(|| known.take()),
-            none => *none = Some(Lost::Locks(to)),
+    /// Who is known to have taken the locks stays known.
+    fn lose(&mut self, what: Lost) {
+        let known = self.lost.iter_mut().find(|lost| matches!(lost, Lost::Lease) == matches!(what, Lost::Lease));
+        match known {
+            Some(known) if what != Lost::Locks(None) => *known = what,
+            Some(_) => {}
+            None => self.lost.push(what),
         }
     }
 }
@@ -378,7 +378,7 @@ const fn begun(attempt: Attempt, fence: Fence, guarded: bool) -> RunAccount {
         signal: None,
         duration: None,
         message: None,
-        lost: None,
+        lost: Vec::new(),
         settled: false,
     }
 }

@@ -16,7 +16,7 @@ use crate::observe::{FanOut, Notebook, Observer};
 use crate::slot::{Decision, Slot};
 use crate::store::{JobEntry, JobOrigin, Store};
 
-/// How long a caller whose work is over waits for the registry, at most.
+/// How long a caller whose work is over waits for the registry, and then for its notes, at most.
 const LAST_WORD: Duration = Duration::from_secs(1);
 
 /// What is left in the store besides the slot's record.
@@ -54,7 +54,8 @@ impl Once {
             }
             known
         };
-        tokio::pin!(driven, introduced);
+        tokio::pin!(driven);
+        let mut introduced = Box::pin(introduced);
         let mut known = None;
         let account = loop {
             tokio::select! {
@@ -73,7 +74,7 @@ impl Once {
                 // beside it could wait for the store behind one that nobody goes on with.
                 None if begun.was_granted() => {
                     begun.end();
-                    introduced.await;
+                    (&mut introduced).await;
                 }
                 Some(false) => {
                     if let Some(introduction) = &introduction {
@@ -84,7 +85,9 @@ impl Once {
             }
         };
         let _ = tokio::time::timeout(LAST_WORD, introduce).await;
-        notes.flush(&*store).await;
+        // Given up in the middle of a call, it would keep the turn of whoever calls after it.
+        drop(introduced);
+        let _ = tokio::time::timeout(LAST_WORD, notes.flush(&*store)).await;
         account
     }
 }

@@ -288,7 +288,7 @@ impl LockMachine {
         }
         match reply {
             Ok(answer) => self.phase = LockPhase::Ended(LockEnd::Left(answer)),
-            Err(error) if now.mono >= leaving.until || is_final(&error) => {
+            Err(error) if now.mono >= leaving.until || error.is_refusal() => {
                 self.phase = LockPhase::Ended(LockEnd::Silent);
             }
             Err(_) => {
@@ -390,9 +390,4 @@ impl Holding {
 fn too_late() -> StoreError {
     let why = "the answer took longer than the TTL: the store is too slow for it";
     StoreError::new(ErrorKind::Timeout, Applied::Maybe, Op::Acquire, "locks", why)
-}
-
-/// Who is refused a release now is refused again. A server that takes no writes may soon be followed by one that does.
-fn is_final(error: &StoreError) -> bool {
-    !error.is_transient() && error.kind != ErrorKind::ReadOnly
 }

@@ -50,7 +50,7 @@ impl JobFigures {
             }
             // A doubt that passes is no loss, as of a lease.
             Event::LockLost(LockLoss { attempt, in_doubt: false, unstarted: false, .. })
-            | Event::LockLeft(LockLeave { attempt, answer: LeaveAnswer::Overtaken, .. }) => {
+            | Event::LockLeft(LockLeave { attempt, answer: LeaveAnswer::Overtaken, why: None, .. }) => {
                 self.locks_lost.add(slot, *attempt);
             }
             _ => {}

@@ -1,7 +1,8 @@
 //! What is counted of each job, and the table of the jobs: as large as the file, and what stays in it over a reload goes on.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -19,26 +20,42 @@ const VERDICTS: [&str; 4] = ["done", "failed", "missed", "skipped"];
 /// Attempts of a slot are fewer: a fence has three digits for them.
 const ATTEMPTS: u64 = 1_000;
 
+/// Runs of one job on one node at once whose counting is told apart; of more, one may be counted twice.
+const AT_ONCE: usize = 16;
+
 /// Counts runs that are each told of several times.
 #[derive(Debug, Default)]
-pub(super) struct RunCounter {
-    count: AtomicU64,
-    /// The run that was counted last, by its fence.
-    last: AtomicU64,
+pub(super) struct RunCounter(Mutex<CountedRuns>);
+
+#[derive(Debug, Default)]
+struct CountedRuns {
+    count: u64,
+    /// Those that were counted last, by their fences.
+    last: VecDeque<u64>,
 }
 
 impl RunCounter {
     /// This attempt, once.
     pub(super) fn add(&self, slot: &Slot, attempt: Attempt) {
         let fence = slot.fence(attempt).0;
-        if self.last.swap(fence, Ordering::Relaxed) != fence {
-            self.count.fetch_add(1, Ordering::Relaxed);
+        let mut counted = self.lock();
+        if counted.last.contains(&fence) {
+            return;
         }
+        counted.count += 1;
+        if counted.last.len() == AT_ONCE {
+            counted.last.pop_front();
+        }
+        counted.last.push_back(fence);
     }
 
     /// How many runs.
     pub(super) fn count(&self) -> u64 {
-        self.count.load(Ordering::Relaxed)
+        self.lock().count
+    }
+
+    fn lock(&self) -> MutexGuard<'_, CountedRuns> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

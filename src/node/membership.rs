@@ -285,7 +285,7 @@ impl Membership {
     }
 
     fn store_lost(&mut self, sent: Now, error: &StoreError, out: &mut Outbox) {
-        (self.reached, self.denied) = (false, !error.is_transient());
+        (self.reached, self.denied) = (false, error.is_refusal());
         if self.lost_since.is_none() {
             self.lost_since = Some(sent.mono);
             out.push_back(Action::Emit(Event::StoreLost { error: error.to_string() }));

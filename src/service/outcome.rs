@@ -164,7 +164,7 @@ impl From<&RunAccount> for Run {
             attempt: run.attempt,
             fence: run.fence,
             duration: run.duration,
-            overlapped: run.lost.is_some(),
+            overlapped: !run.lost.is_empty(),
             recorded: run.settled,
         }
     }

@@ -60,7 +60,7 @@ impl From<AdminError> for Problem {
             AdminError::Unknown(what) => Self::unknown(what),
             AdminError::Store(error) => {
                 tracing::debug!(%error, "the store was not read for a request");
-                if error.is_transient() { Self::store_away(false) } else { Self::store_refuses() }
+                if error.is_refusal() { Self::store_refuses() } else { Self::store_away(false) }
             }
             AdminError::PauseEnd(end) => Self::bad_request(end),
             AdminError::Unusable(what) | AdminError::Internal(what) => Self::internal(ProblemDetail::Internal(what)),

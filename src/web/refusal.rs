@@ -42,7 +42,7 @@ pub(super) fn of_admin(error: AdminError) -> Problem {
 pub(super) fn of_store(error: &StoreError) -> Problem {
     tracing::warn!(%error, "an action met an error of the store");
     let maybe = error.applied == Applied::Maybe;
-    if error.is_transient() {
+    if !error.is_refusal() {
         return Problem::store_away(maybe);
     }
     Problem::internal(ProblemDetail::StoreRefuses { error: error.to_string(), maybe })

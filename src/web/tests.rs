@@ -45,6 +45,8 @@ struct Calls {
     asked: AtomicUsize,
     away: AtomicBool,
     refuses: AtomicBool,
+    /// As a server does whose writes are taken by another now.
+    read_only: AtomicBool,
     hangs: AtomicBool,
 }
 
@@ -57,6 +59,9 @@ impl Layer for Arc<Calls> {
         }
         if self.away.load(Ordering::Relaxed) {
             return Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, location, "secret"));
+        }
+        if self.read_only.load(Ordering::Relaxed) {
+            return Err(StoreError::new(ErrorKind::ReadOnly, Applied::No, op, location, "secret"));
         }
         if self.refuses.load(Ordering::Relaxed) {
             return Err(StoreError::new(ErrorKind::Denied, Applied::No, op, location, "secret"));
@@ -710,6 +715,10 @@ async fn a_store_that_refuses_is_not_said_to_be_away_and_why_stands_in_the_log_a
     assert!(refused.body.contains("cronward doctor") && !refused.body.contains("secret"), "{}", refused.body);
     let page = stand.get("/jobs/push", &[("accept", "text/html")]).await;
     assert!(page.status == 503 && page.body.contains("cronward doctor"), "{}", page.body);
+    stand.store.read_only.store(true, Ordering::Relaxed);
+    let away = stand.get("/api/v1/slots/push/2026-11-21T14Z", &[]).await;
+    assert_eq!((away.status, &away.json()["type"]), (503, &Value::from("store-away")), "a failover ends that");
+    assert_ne!(away.header("retry-after"), "");
 }
 
 #[tokio::test]

@@ -551,6 +551,11 @@ fn a_guard_that_would_wait_for_a_lock_that_is_held_around_it_is_refused_before_i
     }
     let full = under("x:2/2", "g", "x:1/2");
     assert_eq!(full.code, 69, "{full:?}");
+    // Two around it hold one permit each: neither of them alone leaves no room.
+    let innermost = format!("{CRONWARD} exec --job i --lock p:1/2 --wait 1s --store {STORE} -- /bin/echo ran");
+    let between = format!("{CRONWARD} exec --job h --lock p:1/2 --store {STORE} -- {innermost}");
+    let full = lock_of(&place, &["p:1/2"], &between);
+    assert_eq!((full.code, full.stderr.contains("so it would wait for itself")), (69, true), "{full:?}");
 }
 
 #[test]

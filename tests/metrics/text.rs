@@ -1,7 +1,7 @@
 //! What the text says of what was heard.
 
 use cronward::clock::{Mono, Now};
-use cronward::event::{ClaimAnswer, Event, LockLoss, RenewalAnswer};
+use cronward::event::{ClaimAnswer, Event, LockLeave, LockLoss, RenewalAnswer};
 use cronward::job::JobSelection;
 use cronward::node::Health;
 use cronward::observe::Observer;
@@ -136,6 +136,18 @@ fn a_run_that_lost_its_locks_is_counted_once_and_a_doubt_or_a_loss_before_the_st
     assert_eq!(of_a(&bench, "locks_lost_total").as_deref(), Some("1"));
     bench.hear("a", &bench::lock_left(2, LockRelease::Overtaken { by: None }));
     assert_eq!(of_a(&bench, "locks_lost_total").as_deref(), Some("2"), "found out by the release alone");
+    let overtaken = Some(LockRelease::Overtaken { by: None });
+    let why = Some("the slot's end came first".to_owned());
+    bench.hear("a", &Event::LockLeft(LockLeave::answered(3, overtaken, why)));
+    assert_eq!(of_a(&bench, "locks_lost_total").as_deref(), Some("2"), "no command was started");
+    // Two at once, as concurrency = "allow" lets them: each loses them, and then leaves.
+    for attempt in [4, 5] {
+        bench.hear("a", &Event::LockLost(LockLoss::to(attempt, None, false)));
+    }
+    for attempt in [4, 5] {
+        bench.hear("a", &bench::lock_left(attempt, LockRelease::Overtaken { by: None }));
+    }
+    assert_eq!(of_a(&bench, "locks_lost_total").as_deref(), Some("4"));
 }
 
 #[test]

@@ -17,9 +17,9 @@ use crate::store::Finding;
 /// How many holders are named.
 const NAMED: usize = 10;
 
-/// How long a run may last, by the file.
+/// How long a run of each job may last, by the file; none: for ever.
 #[derive(Clone, Debug, Default)]
-pub(super) struct RunLimits(BTreeMap<JobName, Duration>);
+pub(super) struct RunLimits(BTreeMap<JobName, Option<Duration>>);
 
 /// Somebody who has held a lock for too long.
 struct Overdue<'a> {
@@ -32,17 +32,20 @@ struct Overdue<'a> {
 }
 
 impl RunLimits {
-    /// Of the jobs that have a `timeout`.
+    /// Of all jobs.
     pub(super) fn of<'a>(jobs: impl Iterator<Item = &'a JobSpec>) -> Self {
-        let limit = |job: &JobSpec| Some((job.name.clone(), job.policy.timeout?));
-        Self(jobs.filter_map(limit).collect())
+        Self(jobs.map(|job| (job.name.clone(), job.policy.timeout)).collect())
     }
 
-    /// By what a holder with this label is judged: the timeout of its own job, else the longest of all; none where no job has one.
+    /// By what a holder with this label is judged: the timeout of its own job, else the longest of all. None where that job, or for
+    /// a stranger any job, may run for ever.
     fn of_holder(&self, label: &str) -> Option<(Option<&JobName>, Duration)> {
         let own = label.split_once('@').and_then(|(job, _)| self.0.iter().find(|(name, _)| name.as_str() == job));
-        let longest = || self.0.values().max().map(|longest| (None, *longest));
-        own.map(|(job, limit)| (Some(job), *limit)).or_else(longest)
+        if let Some((job, limit)) = own {
+            return Some((Some(job), (*limit)?));
+        }
+        let limits: Option<Vec<Duration>> = self.0.values().copied().collect();
+        limits?.into_iter().max().map(|longest| (None, longest))
     }
 }
 
@@ -125,11 +128,11 @@ mod tests {
 
     #[test]
     fn a_holder_is_judged_by_the_timeout_of_its_job_and_any_other_one_by_the_longest() {
-        let jobs = [job("export", Some(30)), job("import", Some(90)), job("open", None)];
+        let jobs = [job("export", Some(30)), job("import", Some(90))];
         let own = "db: held by export@2026-11-21T11Z#1 on c since 2026-11-21T11:20:00Z, for 40m: \
                    longer than the timeout of export, 30m";
         assert_eq!(found(vec![entry("export@2026-11-21T11Z#1", 40, true)], &jobs), [own]);
-        for label in ["import@2026-11-21T11Z#1", "open@2026-11-21T11Z#1", "other@2026-11-21T11Z#1", "pg_dump", ""] {
+        for label in ["import@2026-11-21T11Z#1", "other@2026-11-21T11Z#1", "pg_dump", ""] {
             assert_eq!(found(vec![entry(label, 90, true)], &jobs), [""; 0], "{label}");
         }
         let other = "db: held by pg_dump on c since 2026-11-21T10:29:00Z, for 91m: longer than the longest timeout of all jobs, 1h 30m";
@@ -140,7 +143,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_too_old_who_waits_or_where_no_job_has_a_timeout() {
+    fn nobody_is_too_old_who_waits_or_may_run_for_ever_and_no_stranger_beside_a_job_that_may() {
+        let jobs = [job("export", Some(30)), job("open", None)];
+        for label in ["open@2026-11-21T11Z#1", "other@2026-11-21T11Z#1", "pg_dump", ""] {
+            assert_eq!(found(vec![entry(label, 9_000, true)], &jobs), [""; 0], "{label}");
+        }
+        assert_eq!(found(vec![entry("export@2026-11-21T11Z#1", 31, true)], &jobs).len(), 1);
         assert_eq!(found(vec![entry("x", 9_000, false)], &[job("export", Some(30))]), [""; 0]);
         assert_eq!(found(vec![entry("x", 9_000, true)], &[job("open", None)]), [""; 0]);
     }

@@ -164,7 +164,7 @@ fn of_run(account: &Account, run: &RunAccount) -> Verdict {
     if !run.guarded {
         told.push(format!("{slot} ran without a guard: the store was unreachable, and on_store_error = \"run\""));
     }
-    told.extend(run.lost.as_ref().map(|lost| lost_words(slot, run.attempt, lost)));
+    told.extend(run.lost.iter().map(|lost| lost_words(slot, run.attempt, lost)));
     told.extend((!run.settled).then(|| not_recorded(account, run)));
     Verdict { code, result: outcome.as_str(), told }
 }
@@ -403,7 +403,7 @@ mod tests {
             signal,
             duration: None,
             message: None,
-            lost: None,
+            lost: Vec::new(),
             settled: true,
         };
         Account { answer: Some(ClaimAnswer::Claimed), runs: vec![run], ..account() }
@@ -537,7 +537,7 @@ mod tests {
     #[test]
     fn an_overlap_that_cannot_be_ruled_out_is_told() {
         let mut account = ran(Outcome::Success, Some(0), None);
-        account.runs[0].lost = Some(crate::drive::Lost::Lease);
+        account.runs[0].lost = vec![crate::drive::Lost::Lease];
         let verdict = judge(&account, 0, None);
         assert_eq!(verdict.code, 0);
         assert!(verdict.told[0].contains("may have overlapped"), "{:?}", verdict.told);

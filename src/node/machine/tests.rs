@@ -172,6 +172,19 @@ fn slots_that_the_store_did_not_answer_for_keep_no_others_waiting_and_are_asked_
 }
 
 #[test]
+fn a_store_that_refuses_is_told_from_one_that_takes_no_writes_until_a_failover() {
+    let told = |kind| {
+        let mut machine = machine();
+        let reply = Err(StoreError::new(kind, Applied::No, Op::Heartbeat, "s:", "no"));
+        machine.handle_report(now(), Report::Heartbeat { sent: now(), received: now(), reply, namesake: None });
+        let health = machine.health();
+        (health.store_up, health.store_refuses)
+    };
+    assert_eq!(told(ErrorKind::Denied), (false, true));
+    assert_eq!([ErrorKind::ReadOnly, ErrorKind::Timeout].map(told), [(false, false); 2]);
+}
+
+#[test]
 fn a_slot_whose_drive_is_gone_without_a_word_is_driven_again_at_its_next_tick() {
     let mut machine = machine();
     let start = driven(&mut machine);

@@ -16,8 +16,8 @@ if attempt > slot.count then redis.call('SET', ATTEMPTS, attempt) end
 write_done_verdict(node, attempt, at)
 change_latest(function(latest)
   set_ended(latest, at, outcome)
-  -- Not of a slot that was skipped in advance.
-  if starts <= at then set_done(latest, at) end
+  -- Not of a slot that an operator skipped in advance: a run of one has happened.
+  if token ~= '-' or starts <= at then set_done(latest, at) end
 end)
 keep(now)
 publish(CHANNEL, 'done ' .. SLOT)
