@@ -19,8 +19,8 @@ export CARGO_HOME=$folder/cargo CARGO_TARGET_DIR=$folder/target
 cd "$folder/clone"
 
 begun=$SECONDS
-# The command of the README, but for where the program goes.
-cargo install --path . --locked --root "$folder" --timings
+# The command by which the README lets one try it, but for where the program goes.
+cargo install --path . --locked --debug --root "$folder" --timings
 installed=$SECONDS
 said=$("$folder/bin/cronward" exec --store "sqlite:$folder/try.db" --job hello -- echo guarded)
 ended=$SECONDS

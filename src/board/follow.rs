@@ -14,7 +14,7 @@ use crate::admin::catalog::Catalog;
 use crate::board::chores::Chore;
 use crate::board::handle::Board;
 use crate::board::judge::Judgement;
-use crate::board::pace::{KEPT, LONG_ROUND, PAUSE, Pace, ROUND, SHORT_ROUND, TOGETHER};
+use crate::board::pace::{KEPT, LONG_ROUND, PAUSE, Pace, ROUND, SHORT_ROUND, TOGETHER, wait_for_ticks};
 use crate::board::sheet::Sheet;
 use crate::board::store_loss::StoreLoss;
 use crate::board::{Snapshot, StoreStanding};
@@ -105,11 +105,12 @@ impl<'a> Following<'a> {
     async fn run(&mut self) {
         let mut changes = self.standing.tells.then(|| self.store.changes());
         while self.board.is_looked_at() {
+            self.pause(wait_for_ticks(self.board.setting.clock.now().wall), changes.as_mut()).await;
             self.hear(changes.as_mut());
             self.begin_round();
             if self.step().await {
                 self.publish();
-                self.pause(changes.as_mut()).await;
+                self.pause(Some(PAUSE), changes.as_mut()).await;
             } else {
                 self.wait(changes.as_mut()).await;
             }
@@ -117,13 +118,11 @@ impl<'a> Following<'a> {
     }
 
     /// A moment; a longer one while the node goes first.
-    async fn pause(&mut self, mut changes: Option<&mut Changes>) {
-        loop {
+    async fn pause(&mut self, mut rest: Option<Duration>, mut changes: Option<&mut Changes>) {
+        while let Some(span) = rest {
             let before = self.board.happened();
-            timers::until(&*self.board.setting.clock, Some(self.mono() + PAUSE)).await;
-            if !self.pace.gives_way(self.board.happened() - before, self.mono()) {
-                return;
-            }
+            timers::until(&*self.board.setting.clock, Some(self.mono() + span)).await;
+            rest = self.pace.gives_way(self.board.happened() - before, self.mono()).then_some(PAUSE);
             self.hear(changes.as_deref_mut());
         }
     }

@@ -91,8 +91,7 @@ impl StoreStanding {
     pub(super) fn fails(&mut self, error: &StoreError, now: DateTime<Utc>) -> bool {
         self.away_since.get_or_insert(now);
         let told = Some(message(&error.to_string(), LONGEST));
-        let was =
-            (std::mem::replace(&mut self.refuses, error.is_refusal()), std::mem::replace(&mut self.error, told));
+        let was = (std::mem::replace(&mut self.refuses, error.is_refusal()), std::mem::replace(&mut self.error, told));
         was.0 != self.refuses || was.1 != self.error
     }
 

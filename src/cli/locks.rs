@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::command_line::CommandLine;
 use crate::admin::words::{brief, harmless, instant};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
@@ -17,6 +18,7 @@ use crate::cli::value_parsers;
 use crate::cli::watch::{Picture, Row, WatchView, rest};
 use crate::job::{JobSpec, LockName};
 use crate::observe::view::{LockEntryView, LockView};
+use crate::resource::{DeadlockStep, LockRecord, deadlock};
 use crate::store::{LockStore, Store, redact};
 
 /// List the locks with who holds them and how many wait; with a name, the queue of that lock
@@ -89,7 +91,11 @@ pub(crate) async fn list(args: &LocksArgs, console: &mut Console) -> Result<(), 
     if args.watch {
         return watch(args, &session, console).await;
     }
-    let (now, views) = look(args, &session).await?;
+    let (now, records) = look(args, &session).await?;
+    let views = views(args, &records, now);
+    if let Some(told) = told(&deadlock(&records), &args.store.command_line()).filter(|_| !args.output.json) {
+        console.note(told);
+    }
     match (&args.lock, args.output.json) {
         (None, true) => console.json(&views),
         (Some(_), true) => views.first().map_or(Ok(()), |view| console.json(view)),
@@ -103,12 +109,38 @@ pub(crate) async fn list(args: &LocksArgs, console: &mut Console) -> Result<(), 
     }
 }
 
-/// The locks as they are now. Without a name those that somebody holds or waits for, unless all are asked for.
-async fn look(args: &LocksArgs, session: &LockSession) -> Result<(DateTime<Utc>, Vec<LockView>), Failure> {
+/// The locks as they are now: of whoever waits for the one that was named, all, since what it waits for may wait for another.
+async fn look(args: &LocksArgs, session: &LockSession) -> Result<(DateTime<Utc>, Vec<LockRecord>), Failure> {
     let names: Vec<LockName> = args.lock.iter().cloned().collect();
     let (now, records) = session.store.locks(&names).await?;
-    let listed = records.iter().filter(|record| args.all || args.lock.is_some() || !record.entries.is_empty());
-    Ok((now, listed.map(|record| LockView::of(record, now)).collect()))
+    if names.is_empty() || records.iter().all(|record| record.waiting().next().is_none()) {
+        return Ok((now, records));
+    }
+    Ok(session.store.locks(&[]).await?)
+}
+
+/// What is listed of them. Without a name those that somebody holds or waits for, unless all are asked for.
+fn views(args: &LocksArgs, records: &[LockRecord], now: DateTime<Utc>) -> Vec<LockView> {
+    let is_asked = |view: &LockView| match &args.lock {
+        Some(lock) => view.lock == *lock,
+        None => args.all || !view.queue.is_empty(),
+    };
+    let mut views = LockView::all(records, now);
+    views.retain(is_asked);
+    views
+}
+
+/// Who waits for whom in a ring, and what opens it.
+fn told(ring: &[DeadlockStep], line: &CommandLine) -> Option<String> {
+    let step = |step: &DeadlockStep| {
+        let by = &step.entry.by;
+        let label = if by.label.is_empty() { String::new() } else { format!("{} on ", harmless(&by.label)) };
+        format!("{label}{} waits for {}", by.node, step.lock)
+    };
+    let last = ring.last()?;
+    let steps: Vec<String> = ring.iter().map(step).collect();
+    let evicts = line.command(format_args!("unlock --lock {} --token {}", last.lock, last.entry.token));
+    Some(format!("deadlock: {}, which the first of them holds; end one of them, or: {evicts}", steps.join(", ")))
 }
 
 /// Said where nothing is listed.
@@ -204,6 +236,7 @@ fn standing(entry: &LockEntryView) -> String {
     match (&entry.waits_for, entry.ahead) {
         (None, _) if entry.holds => "holds".to_owned(),
         (None, _) => "waits".to_owned(),
+        (Some(node), _) if entry.deadlocked => format!("deadlock with {node}"),
         (Some(node), 1) => format!("waits for {node}"),
         (Some(node), ahead) => format!("waits for {node} and {} more", ahead.saturating_sub(1)),
     }
@@ -255,13 +288,14 @@ async fn look_again(
     held: &mut BTreeSet<LockName>,
     session: &LockSession,
 ) -> Result<(DateTime<Utc>, Vec<LockView>), Failure> {
-    let (now, mut views) = look(args, session).await?;
+    let (now, records) = look(args, session).await?;
+    let mut views = views(args, &records, now);
     let listed: BTreeSet<&LockName> = views.iter().map(|view| &view.lock).collect();
     let gone: Vec<LockName> = held.iter().filter(|lock| !listed.contains(lock)).cloned().collect();
     let in_use = views.iter().filter(|view| !view.queue.is_empty()).map(|view| view.lock.clone()).collect();
     if !gone.is_empty() {
         let (_, records) = session.store.locks(&gone).await?;
-        views.extend(records.iter().map(|record| LockView::of(record, now)));
+        views.extend(LockView::all(&records, now));
     }
     *held = in_use;
     Ok((now, views))
@@ -293,6 +327,7 @@ fn show(
 
 /// What makes a lock worth another line: anything but the passing of time.
 fn fingerprint(view: &LockView) -> String {
-    let queue: Vec<_> = view.queue.iter().map(|entry| (entry.token, entry.holds, entry.fence)).collect();
+    let queue: Vec<_> =
+        view.queue.iter().map(|entry| (entry.token, entry.holds, entry.deadlocked, entry.fence)).collect();
     format!("{queue:?} {}", view.audit.len())
 }

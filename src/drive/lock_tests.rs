@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::{Clock, Mono, Now, RuntimeClock, later};
 use crate::drive::{
-    Account, Drive, Facts, Gate, Limits, Lost, Message, Once, Patience, Renewals, Started, Tools, Traces, Wait, Work, locks,
+    Account, Drive, Facts, Gate, Limits, Lost, Message, Once, Patience, Renewals, Started, Tools, Traces, Wait, Work,
+    locks,
 };
 use crate::error::{Applied, ErrorKind, StoreError};
 use crate::event::{Event, LockGrant, LockLeave, LockLoss};

@@ -166,6 +166,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
             ("holds", "boolean"),
             ("ahead", "integer"),
             ("waits_for", "string?"),
+            ("deadlocked", "boolean"),
             ("fence", "integer?"),
             ("asked", "time?"),
             ("since", "time?"),

@@ -211,7 +211,7 @@ mod tests {
         let store = crate::web::api::StoreView { store: &standing, now, read: Some(now), jobs: 1, concerns: &concerns };
         check(&store, "Store");
         let lock = crate::resource::LockRecord { lock: "db".parse().unwrap(), entries: Vec::new(), audit: Vec::new() };
-        check(&LockView::of(&lock, now), "Lock");
+        check(&LockView::all(&[lock], now), "[Lock]");
         let _ = SlotRecord::untouched(slot);
     }
 

@@ -18,6 +18,7 @@ use crate::admin::lookup::{self, SlotRef, SlotRefError};
 use crate::admin::{AdminError, AdminSession, KnownJob, ticks, why};
 use crate::clock::earlier;
 use crate::observe::view::{LatestView, LockView, SlotView};
+use crate::resource::LockRecord;
 use crate::slot::{Slot, SlotKey, SlotState};
 use crate::store::StoreError;
 use crate::web::answers::{tagged, written};
@@ -265,8 +266,8 @@ pub(super) async fn locks(State(site): State<Arc<Site>>, asked: Uri, headers: He
         let none = || Problem::unknown(ProblemDetail::NoLocks);
         let kept = Arc::clone(&look.session.store).lock_store().ok_or_else(none)?;
         let (now, records) = kept.locks(&[]).await.map_err(store_error)?;
-        let held = records.iter().filter(|record| !record.entries.is_empty());
-        written(&held.map(|record| LockView::of(record, now)).collect::<Vec<_>>())
+        let in_use: Vec<LockRecord> = records.into_iter().filter(|record| !record.entries.is_empty()).collect();
+        written(&LockView::all(&in_use, now))
     };
     Ok(tagged(site.answers.get(asked.to_string(), read).await?, &headers, None))
 }

@@ -466,6 +466,40 @@ fn on_a_terminal_the_queue_of_a_lock_is_drawn_in_its_place() {
 }
 
 #[test]
+fn a_ring_of_waits_is_named_with_what_opens_it() {
+    let place = Place::new();
+    // Each takes a lock more while it holds one: nothing keeps two such from waiting for each other but the end of their waits.
+    let nested = |node: &str, lock: &str| {
+        format!("{CRONWARD} lock {lock} --node {node} --wait 2m --store {STORE} -- /bin/echo ran; echo over")
+    };
+    let after = |file: &str, then: String| format!("while ! test -e {file}; do sleep 0.02; done; {then}");
+    let (_a, mut from_a) = running(&place, &["x", "--node", "a"], &after("go-a", nested("a", "y")));
+    let (_b, mut from_b) = running(&place, &["y", "--node", "b"], &after("go-b", nested("b", "x")));
+    place.write("go-a", "");
+    until_queued(&place, "y", 2);
+    assert!(!place.run(&["locks", "--store", STORE]).stderr.contains("deadlock"));
+    place.write("go-b", "");
+    until_queued(&place, "x", 2);
+    let told = place.run(&["locks", "--store", STORE]);
+    let ring = "deadlock: echo on a waits for y, echo on b waits for x, which the first of them holds; end one of them, or: \
+                cronward unlock --lock x --token ";
+    assert!(told.stderr.starts_with(ring), "{told:?}");
+    let told = place.run(&["locks", "x", "--store", STORE]);
+    assert!(told.stdout.contains("deadlock with ") && told.stderr.contains("deadlock: "), "{told:?}");
+    let rings: Vec<(bool, bool)> =
+        queue(&place, "x").iter().map(|entry| (entry["holds"] == true, entry["deadlocked"] == true)).collect();
+    assert_eq!(rings, [(true, false), (false, true)]);
+    // What it advises opens it.
+    let advice = told.stderr.trim().rsplit_once("or: cronward ").unwrap().1;
+    let opened = place.run(&[&advice.split(' ').collect::<Vec<_>>()[..], &["--yes"]].concat());
+    assert_eq!(opened.code, 0, "{opened:?}");
+    let lines = [&mut from_b, &mut from_a].map(|from| from.lines().map_while(Result::ok).collect::<Vec<_>>());
+    assert_eq!(lines, [vec!["over"], vec!["ran", "over"]]);
+    let told = place.run(&["locks", "--store", STORE]);
+    assert!(!told.stderr.contains("deadlock"), "{told:?}");
+}
+
+#[test]
 fn a_listing_makes_no_store() {
     let place = Place::new();
     assert_eq!(place.run(&["locks", "--store", STORE]).code, 75);

@@ -94,6 +94,10 @@ const SLOT: SlotReasons = SlotReasons {
         format!("the slot waits for {waits}; node {node} has held the lease{}", after(" since ", since))
     },
     waits_for: |locks, ahead, holder| format!("{locks}: {ahead} ahead, held by {holder}"),
+    deadlock: |ring| {
+        let steps: Vec<String> = ring.iter().map(|(who, lock)| format!("{who} waits for {lock}")).collect();
+        format!("; deadlock: {}, which the first of them holds", steps.join(", "))
+    },
     holder,
     retry_in: |last, wait, starts| {
         let when = starts.map(|starts| format!(", when {starts} again")).unwrap_or_default();

@@ -167,10 +167,14 @@ fn running(told: Reasoning<'_>) -> Explanation {
     };
     let since = told.record.runs.iter().find(|run| run.token == *token).map(|run| told.at(run.claimed_at));
     let (node, since) = (by.node.as_str(), since.as_deref());
-    Explanation::fine(match locks::waits(told.facts, by.attempt, told.t) {
+    let sentence = match locks::waits(told.facts, by.attempt, told.t) {
         Some(waits) => (told.slot().waits)(&waits, node, since),
         None => (told.slot().running_on)(node, since, by.attempt, &told.span(*remaining)),
-    })
+    };
+    match locks::deadlock(told.facts, told.t) {
+        Some((deadlock, evicts)) => Explanation::fixable(sentence + &deadlock, told.store.command(evicts)),
+        None => Explanation::fine(sentence),
+    }
 }
 
 /// How the last attempt ended, as the middle of a sentence.

@@ -9,6 +9,7 @@ use crate::admin::why::queued::Queued;
 use crate::admin::words::ending;
 use crate::job::NodeName;
 use crate::observe::view::DecisionView;
+use crate::resource::DeadlockStep;
 use crate::slot::{Audit, Decision, Note, NotePage, RunRecord, SlotRecord};
 use crate::store::{JobEntry, Pause};
 
@@ -19,6 +20,8 @@ pub(crate) struct Facts {
     pub(crate) pages: Vec<NotePage>,
     /// Where the attempt that has the lease stands in the queues of its locks, by the store.
     pub(crate) queued: Queued,
+    /// A ring of waits that the attempt is in, each request for the next; empty where it is in none.
+    pub(crate) ring: Vec<DeadlockStep>,
     /// The job's last pause.
     pub(crate) pause: Option<Pause>,
     pub(crate) job: JobEntry,

@@ -3,7 +3,7 @@
 use crate::admin::why::facts::{Facts, since};
 use crate::admin::why::queued::Queued;
 use crate::admin::why::texts::WhyTexts;
-use crate::resource::{LockEntry, LockRecord};
+use crate::resource::{DeadlockStep, LockEntry, LockRecord};
 use crate::slot::{Attempt, Decision, Outcome};
 
 /// What the attempt waits for: by the store, or where that was noted of it last.
@@ -22,6 +22,17 @@ fn waits_behind(behind: &[(LockRecord, LockEntry)], t: &WhyTexts) -> Option<Stri
     let holder = (t.slot.holder)(first.by.node.as_str(), &first.by.label, since(first.since()).as_deref());
     let ahead = u32::try_from(record.before(entry).count()).unwrap_or(u32::MAX);
     Some((t.slot.waits_for)(&locks.join(", "), ahead, &holder))
+}
+
+/// That it waits in a ring, to be said after what it does; and the command that opens the ring.
+pub(super) fn deadlock(facts: &Facts, t: &WhyTexts) -> Option<(String, String)> {
+    let last = facts.ring.last()?;
+    let step = |step: &DeadlockStep| {
+        let by = &step.entry.by;
+        ((t.slot.holder)(by.node.as_str(), &by.label, None), step.lock.to_string())
+    };
+    let steps: Vec<(String, String)> = facts.ring.iter().map(step).collect();
+    Some(((t.slot.deadlock)(&steps), format!("unlock --lock {} --token {}", last.lock, last.entry.token)))
 }
 
 fn waits_by_the_log(facts: &Facts, attempt: Attempt, t: &WhyTexts) -> Option<String> {
@@ -50,11 +61,43 @@ mod tests {
     use crate::admin::command_line::CommandLine;
     use crate::admin::fixture::{Scene, node, token};
     use crate::admin::why::{explain, facts};
-    use crate::resource::{AcquireRequest, Acquired, Demands};
+    use crate::resource::{AcquireRequest, Acquired, Demands, OwnerId};
 
     async fn said(scene: &Scene) -> String {
         let session = scene.session().await;
         explain(&facts(&session, &"billing".parse().unwrap(), CommandLine::default()).await.unwrap()).sentence
+    }
+
+    #[tokio::test]
+    async fn a_ring_that_the_attempt_waits_in_through_its_command_is_named_with_what_opens_it() {
+        let mut scene = Scene::at("2026-11-21T12:00:00Z");
+        scene.register("billing", "0 * * * *").await;
+        scene.claim("billing", "b").await;
+        let slot = OwnerId::of_text("billing@2026-11-21T12Z");
+        let of_slot = |request: AcquireRequest| AcquireRequest { owner: slot, ..request };
+        let demands = |lock: &str| Demands::new(vec![lock.parse().unwrap()]).unwrap();
+        let request = |number, node_name: &str, label: &str, lock: &str| {
+            let (token, ttl) = (token(number), Duration::from_secs(60));
+            AcquireRequest::new(token, node(node_name), token, ttl, demands(lock)).labelled(label)
+        };
+        let attempt = of_slot(request(11, "b", "billing@2026-11-21T12Z#1", "db"));
+        let nested = of_slot(request(12, "b", "psql", "gpu"));
+        let owner = OwnerId::of_text("other");
+        let outer = AcquireRequest { owner, ..request(13, "c", "sh", "gpu") };
+        let other = AcquireRequest { owner, ..request(14, "c", "sh", "db") };
+        for asked in [&attempt, &outer, &nested] {
+            scene.locks().acquire(asked).await.unwrap();
+        }
+        assert!(!said(&scene).await.contains("deadlock"), "{}", said(&scene).await);
+        scene.locks().acquire(&other).await.unwrap();
+        let deadlock =
+            "; deadlock: psql on node b waits for gpu, sh on node c waits for db, which the first of them holds";
+        assert!(said(&scene).await.starts_with("the slot is running: node b "), "{}", said(&scene).await);
+        assert!(said(&scene).await.ends_with(deadlock), "{}", said(&scene).await);
+        let session = scene.session().await;
+        let facts = facts(&session, &"billing".parse().unwrap(), CommandLine::default()).await.unwrap();
+        let evicts = format!("cronward unlock --lock db --token {}", token(14));
+        assert_eq!(explain(&facts).fix, Some(evicts));
     }
 
     /// Asks as the attempt of this label would.

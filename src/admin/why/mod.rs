@@ -35,7 +35,7 @@ use crate::admin::lookup::{self, SlotRef};
 use crate::admin::{AdminError, AdminSession};
 use crate::job::LockName;
 use crate::observe::view::WhyView;
-use crate::resource::attempt_label;
+use crate::resource::{DeadlockStep, OwnerId, attempt_label};
 use crate::slot::{Mark, SlotRecord};
 
 /// Reads all that is known.
@@ -44,13 +44,14 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
     let pages = session.store.notes(&record.slot).await?;
     let pauses = session.store.pauses().await?;
     let (now, nodes) = session.store.nodes().await?;
-    let queued = queues(session, job, &record).await?;
+    let (queued, ring) = queues(session, job, &record).await?;
     let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
     let ticks = job.timetable.slots(record.slot.start(), record.slot.end());
     Ok(Facts {
         tick: ticks.map(|(_, tick)| tick).next(),
         pages,
         queued,
+        ring,
         pause: pauses.into_iter().find(|(name, _)| *name == job.entry.name).map(|(_, pause)| pause),
         job: job.entry.clone(),
         has_command: job.spec.is_some(),
@@ -63,18 +64,31 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
     })
 }
 
-/// Asks the store, where a node has the slot: for the locks of the job, or for all where no file has the job.
-async fn queues(session: &AdminSession, job: &KnownJob, record: &SlotRecord) -> Result<Queued, AdminError> {
+/// Asks the store, where a node has the slot: for the locks of the job, or for all where no file has the job. Who stands in a queue may
+/// be in a ring of waits through locks that its command took, so for all then.
+async fn queues(
+    session: &AdminSession,
+    job: &KnownJob,
+    record: &SlotRecord,
+) -> Result<(Queued, Vec<DeadlockStep>), AdminError> {
+    let nowhere = Ok((Queued::Nowhere, Vec::new()));
     let (Mark::Leased { by, .. }, Some(store)) = (&record.mark, Arc::clone(&session.store).lock_store()) else {
-        return Ok(Queued::Nowhere);
+        return nowhere;
     };
     let locks: Vec<LockName> = match job.spec.as_ref().map(|spec| &spec.policy.locks) {
         None => Vec::new(),
         Some(Some(demands)) => demands.names(),
-        Some(None) => return Ok(Queued::Nowhere),
+        Some(None) => return nowhere,
     };
-    let (_, records) = store.locks(&locks).await?;
-    Ok(queued::queued(records, &attempt_label(&record.slot, by.attempt)))
+    let (_, mut records) = store.locks(&locks).await?;
+    let queued = queued::queued(&records, &attempt_label(&record.slot, by.attempt));
+    if queued == Queued::Nowhere {
+        return nowhere;
+    }
+    if !locks.is_empty() {
+        records = store.locks(&[]).await?.1;
+    }
+    Ok((queued, queued::ring_of(&records, OwnerId::of_text(&record.slot.to_string()))))
 }
 
 /// What programs are told.

@@ -1,6 +1,6 @@
 //! Where the attempt that has a slot stands in the queues of its locks, by the store.
 
-use crate::resource::{LockEntry, LockRecord};
+use crate::resource::{DeadlockStep, LockEntry, LockRecord, OwnerId, deadlock};
 
 /// Where an attempt stands in the queues of its locks. The nodes' decision log comes a few seconds later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,16 +13,22 @@ pub(crate) enum Queued {
     Waits(Vec<(LockRecord, LockEntry)>),
 }
 
+/// A ring of waits that this owner is in; empty where it is in none.
+pub(super) fn ring_of(records: &[LockRecord], owner: OwnerId) -> Vec<DeadlockStep> {
+    let ring = deadlock(records);
+    if ring.iter().any(|step| step.entry.by.owner == owner) { ring } else { Vec::new() }
+}
+
 /// Where the request with this label stands.
-pub(super) fn queued(records: Vec<LockRecord>, label: &str) -> Queued {
+pub(super) fn queued(records: &[LockRecord], label: &str) -> Queued {
     let mut found = Queued::Nowhere;
     for record in records {
         let Some(entry) = record.entries.iter().find(|entry| entry.by.label == label).cloned() else { continue };
         match &mut found {
             Queued::Nowhere | Queued::Holds if entry.holds => found = Queued::Holds,
-            Queued::Nowhere | Queued::Holds => found = Queued::Waits(vec![(record, entry)]),
+            Queued::Nowhere | Queued::Holds => found = Queued::Waits(vec![(record.clone(), entry)]),
             Queued::Waits(_) if entry.holds => {}
-            Queued::Waits(behind) => behind.push((record, entry)),
+            Queued::Waits(behind) => behind.push((record.clone(), entry)),
         }
     }
     found

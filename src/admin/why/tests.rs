@@ -25,6 +25,7 @@ pub(crate) fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Fact
         record,
         pages,
         queued: Queued::Nowhere,
+        ring: Vec::new(),
         pause: None,
         job: fixture::entry("billing"),
         has_command: true,

@@ -61,6 +61,8 @@ pub(crate) struct SlotReasons {
     pub(crate) waits: fn(&str, &str, Option<&str>) -> String,
     /// Which locks, how many are ahead, who holds them.
     pub(crate) waits_for: fn(&str, u32, &str) -> String,
+    /// Of each request of a ring its holder, as above, and what it waits for.
+    pub(crate) deadlock: fn(&[(String, String)]) -> String,
     /// On which node, what for, since when.
     pub(crate) holder: fn(&str, &str, Option<&str>) -> String,
     /// How the last attempt ended, after which wait the next may start, and who starts it.

@@ -1,5 +1,7 @@
 //! Locks and their queues, as a program reads them.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
@@ -7,7 +9,7 @@ use crate::clock::between;
 use crate::job::{LockName, NodeName};
 use crate::observe::view::AuditView;
 use crate::observe::view::slot::seconds;
-use crate::resource::{LockEntry, LockRecord, OwnerId, UNLIMITED};
+use crate::resource::{LockEntry, LockRecord, OwnerId, UNLIMITED, deadlock};
 use crate::slot::Token;
 
 /// One lock: each element of `locks --json`.
@@ -54,6 +56,8 @@ pub struct LockEntryView {
     pub ahead: usize,
     /// The node of the first of these; null where it holds.
     pub waits_for: Option<NodeName>,
+    /// Whether it waits in a ring of requests, each for the next: somebody of the ring has to leave.
+    pub deadlocked: bool,
     /// Its fence number; null until it was told that it holds.
     pub fence: Option<u64>,
     /// When it came, by the store's clock.
@@ -67,8 +71,18 @@ pub struct LockEntryView {
 }
 
 impl LockView {
-    /// The view of a record at `now`, the store's clock at the time of reading.
-    pub fn of(record: &LockRecord, now: DateTime<Utc>) -> Self {
+    /// The views of what the store has, at `now`, the store's clock at the time of reading. A ring of waits is seen where all of its
+    /// locks are among these.
+    pub fn all(records: &[LockRecord], now: DateTime<Utc>) -> Vec<Self> {
+        let ring: BTreeSet<Token> = deadlock(records).into_iter().map(|step| step.entry.token).collect();
+        let mut views: Vec<Self> = records.iter().map(|record| Self::of(record, now)).collect();
+        for entry in views.iter_mut().flat_map(|view| &mut view.queue) {
+            entry.deadlocked = !entry.holds && ring.contains(&entry.token);
+        }
+        views
+    }
+
+    fn of(record: &LockRecord, now: DateTime<Utc>) -> Self {
         let queue: Vec<LockEntryView> =
             record.entries.iter().map(|entry| LockEntryView::of(record, entry, now)).collect();
         Self {
@@ -99,6 +113,7 @@ impl LockEntryView {
             holds: entry.holds,
             ahead: record.before(entry).count(),
             waits_for: first.filter(|_| !entry.holds).map(|first| first.by.node.clone()),
+            deadlocked: false,
             fence: entry.by.fence.map(|fence| fence.0),
             asked,
             since,

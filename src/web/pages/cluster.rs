@@ -165,7 +165,8 @@ fn lock_line(lock: &LockView, tell: &Teller) -> LockLine {
     let entry = |entry: &LockEntryView| {
         let span = tell.fine_span(entry.age_s);
         let label = if entry.label.is_empty() { String::new() } else { format!(" · {}", harmless(&entry.label)) };
-        format!("{}{label} · {} · {span}", entry.node, entry.demand)
+        let ring = if entry.deadlocked { format!(" · {}", tell.t.cluster.deadlock) } else { String::new() };
+        format!("{}{label} · {} · {span}{ring}", entry.node, entry.demand)
     };
     LockLine {
         name: lock.lock.to_string(),

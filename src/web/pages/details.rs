@@ -19,6 +19,7 @@ use crate::admin::{AdminError, KnownJob, why};
 use crate::clock::later;
 use crate::job::{JobName, Namespace};
 use crate::observe::view::{LockView, SlotView, TickView};
+use crate::resource::LockRecord;
 use crate::schedule::Timetable;
 use crate::slot::{Slot, SlotKey, SlotRecord};
 use crate::store::{Finding, client_command, where_kept};
@@ -182,8 +183,8 @@ pub(in crate::web) async fn locks(ask: PageRequest) -> Result<Response, Problem>
         None => None,
         Some(locks) => {
             let (now, records) = locks.locks(&[]).await.map_err(AdminError::from)?;
-            let held = records.iter().filter(|record| !record.entries.is_empty());
-            Some(held.map(|record| LockView::of(record, now)).collect::<Vec<_>>())
+            let in_use: Vec<LockRecord> = records.into_iter().filter(|record| !record.entries.is_empty()).collect();
+            Some(LockView::all(&in_use, now))
         }
     };
     let frame = ask.frame(&shown, "locks", ask.reader.t.frame.locks);

@@ -633,6 +633,7 @@ fn lock() -> LockView {
         holds,
         ahead: 0,
         waits_for: None,
+        deadlocked: node == "c",
         fence: None,
         asked: None,
         since: None,
@@ -662,7 +663,7 @@ fn a_lock_says_who_holds_it_and_who_waits_in_the_order_of_the_queue() {
     for said in [
         "Lock Held Held by Waiting gpu 2/2 \
          a · train@2026-11-21T14Z · gpu:1/2 · 75 s b · &#60;b&#62;\\x1b[2J · gpu:1/2 · 9.5 s \
-         c · eval@2026-11-21T14Z · gpu:1/2 · 3.0 s a · gpu:1/2 · 1.0 s",
+         c · eval@2026-11-21T14Z · gpu:1/2 · 3.0 s · deadlock: each waits for another of these a · gpu:1/2 · 1.0 s",
         "gpu 1/unlimited a · train@2026-11-21T14Z · gpu:1/2 · 75 s –",
     ] {
         assert!(text.contains(said), "{said}: {text}");

@@ -327,6 +327,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         no_locks: "没有被持有或等待的锁。",
         locks_absent: "此存储不支持锁。",
         unlimited: "不限",
+        deadlock: "死锁：这些请求互相等待",
         when: "时间",
         what: "事件",
         no_activity: "本节点启动以来还没有任何事件。",

@@ -315,6 +315,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         no_locks: "No lock is held or waited for.",
         locks_absent: "This store keeps no locks.",
         unlimited: "unlimited",
+        deadlock: "deadlock: each waits for another of these",
         when: "When",
         what: "What",
         no_activity: "Nothing has happened yet since this node started.",

@@ -297,6 +297,8 @@ pub(in crate::web::pages) struct ClusterTexts {
     pub(in crate::web::pages) no_locks: &'static str,
     pub(in crate::web::pages) locks_absent: &'static str,
     pub(in crate::web::pages) unlimited: &'static str,
+    /// Beside a request that waits in a ring.
+    pub(in crate::web::pages) deadlock: &'static str,
     pub(in crate::web::pages) when: &'static str,
     pub(in crate::web::pages) what: &'static str,
     pub(in crate::web::pages) no_activity: &'static str,
