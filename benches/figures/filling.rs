@@ -28,20 +28,25 @@ const HOURS: usize = 24;
 pub(crate) fn measure(table: &mut Table) {
     let redis = RedisServer::start();
     let (mut alone, mut beside, mut filled) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ratios = Vec::new();
     for _ in 0..ROUNDS {
-        alone.extend(block_on(hour(&redis, false)).0);
-        let (claims, hours) = block_on(hour(&redis, true));
-        beside.extend(claims);
+        let (without, _) = block_on(hour(&redis, false));
+        let (with, hours) = block_on(hour(&redis, true));
+        ratios.push(p99(&with) / p99(&without));
+        alone.extend(without);
+        beside.extend(with);
         filled.push(hours);
     }
     let (alone, beside) = (Sample::of(alone), Sample::of(beside));
-    let ratio = beside.p99().as_secs_f64() / alone.p99().as_secs_f64();
+    ratios.sort_by(f64::total_cmp);
     table.at_most(
-        "claims of a full hour answered, 1,000 jobs, p99: a page fills against nobody looks",
+        "claims of a full hour answered, 1,000 jobs, p99: a page fills against nobody looks, median of the rounds",
         1.2,
-        ratio,
+        ratios.get(ROUNDS / 2).copied().unwrap_or(f64::NAN),
         "times",
     );
+    let each: Vec<String> = ratios.iter().map(|ratio| format!("{ratio:.2}")).collect();
+    table.told("the same, each round", each.join(", "));
     table.told("the same, nobody looks", format!("{} ({})", span(alone.p99()), alone.words()));
     table.told("the same, a page fills", format!("{} ({})", span(beside.p99()), beside.words()));
     table.is_so(
@@ -50,6 +55,10 @@ pub(crate) fn measure(table: &mut Table) {
         format!("hours that were read by then: {filled:?} of {HOURS}"),
         filled.iter().filter(|hours| **hours < HOURS).count() * 2 > ROUNDS,
     );
+}
+
+fn p99(claims: &[Duration]) -> f64 {
+    Sample::of(claims.to_vec()).p99().as_secs_f64()
 }
 
 /// From the tick to the answer of each claim of 1,000 jobs that are due in one second; and how many hours of the page were read by the last.

@@ -163,6 +163,16 @@ page_start() { python3 scripts/docs/run.py "$CRONWARD" docs/getting-started.md; 
 page_readme_zh() { python3 scripts/docs/run.py "$CRONWARD" README.zh-CN.md; }
 page_start_zh() { python3 scripts/docs/run.py "$CRONWARD" docs/zh/getting-started.md; }
 
+# The README's command from a clone, to the first guarded run. In a folder of its own: the program of the tests has other features.
+from_a_clone() {
+    local said
+    grep -qx 'cargo install --path . --locked --debug  *# .*' README.md || fail "the README has another command to try a clone"
+    CARGO_TARGET_DIR=$work/target cargo install --quiet --path . --locked --debug --root "$work/installed"
+    said=$("$work/installed/bin/cronward" exec --store "sqlite:$work/try.db" --job hello -- echo guarded)
+    [ "$said" = guarded ] || fail "the program of cargo install printed: $said"
+    rm -rf "$work/target"
+}
+
 # Requests that the description allows, and those that it forbids: no answer is an error of the server, or is not described.
 api() {
     mkdir -m 700 "$work/api"
@@ -191,7 +201,7 @@ site() {
 
 # These mostly wait, so they run beside the others, which compute.
 waiting=(page_readme page_start page_readme_zh page_start_zh migrate compose)
-computing=(yaml scripts prometheus kubernetes images packages release rotation exposure proxy api reference site)
+computing=(yaml scripts prometheus kubernetes from_a_clone images packages release rotation exposure proxy api reference site)
 all=("${waiting[@]}" "${computing[@]}")
 wanted=("$@")
 [ $# -gt 0 ] || wanted=("${all[@]}")

@@ -21,8 +21,8 @@ INSTALLS = {
     "sudo apt install ./cronward_0.1.0-1_amd64.deb": "scripts/deploy/installed.sh installs the package by dpkg",
     "sudo dnf install ./cronward-0.1.0-1.x86_64.rpm": "scripts/deploy/installed.sh installs the package by rpm",
     "docker build -t cronward -f deploy/docker/Dockerfile .": "scripts/deploy/images.sh builds it with buildah",
-    "cargo install --path . --locked --debug": "the tests are built of the same sources, the same lock file and the same profile",
-    "cargo install --path . --locked": "the tests are built of the same sources and the same lock file",
+    "cargo install --path . --locked --debug": "scripts/deploy/check.sh runs it (from_a_clone)",
+    "cargo install --path . --locked": "as the line before, optimised: `make first-run` and the benchmarks build so",
 }
 
 # What a reader sees or waits for. `slot` is the slot in which the node is killed.

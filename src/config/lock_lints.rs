@@ -16,9 +16,9 @@ pub(super) fn conflicts(ctx: &Context<'_>, drafts: &mut [Draft], store: &StoreCo
     for draft in drafts.iter_mut().filter(|draft| draft.sound && draft.spec.policy.locks.is_some()) {
         let errors = ctx.errors();
         unguarded(ctx, draft);
-        store_without(ctx, draft, store);
         draft.sound = ctx.errors() == errors;
     }
+    store_without(ctx, drafts, store);
 }
 
 /// A run that the store did not grant holds nothing there.
@@ -30,12 +30,16 @@ fn unguarded(ctx: &Context<'_>, draft: &Draft) {
     }
 }
 
-/// The file has to be right by itself, as its url has.
-fn store_without(ctx: &Context<'_>, draft: &Draft, store: &StoreConfig) {
-    if let Some(store) = capability(&store.url).filter(|store| !store.locks) {
-        let message = format!("the store {} keeps no locks: the job could never run", store.name);
-        let hint = "use a store that keeps locks: docs/locks.md";
-        ctx.error("no-locks", draft.place_or_name("locks"), message, hint);
+/// The file has to be right by itself, as its url has. One error, however many jobs name locks: the store is what is wrong.
+fn store_without(ctx: &Context<'_>, drafts: &mut [Draft], store: &StoreConfig) {
+    let Some(store) = capability(&store.url).filter(|store| !store.locks) else { return };
+    let naming: Vec<&Draft> = drafts.iter().filter(|draft| draft.spec.policy.locks.is_some()).collect();
+    let Some(first) = naming.first() else { return };
+    let message = format!("the store {} keeps no locks: {} could never run", store.name, some_of(&naming));
+    let hint = "use a store that keeps locks: docs/locks.md";
+    ctx.error("no-locks", first.place_or_name("locks"), message, hint);
+    for draft in drafts.iter_mut().filter(|draft| draft.spec.policy.locks.is_some()) {
+        draft.sound = false;
     }
 }
 

@@ -196,6 +196,10 @@ impl SlotMachine {
         if self.drain_until.is_some() {
             return self.finish(End::Left);
         }
+        // A person asked for one run of a slot that was over: for another one they ask again.
+        if self.assignment.past && now.mono >= self.end && outcome != Outcome::GivenBack {
+            return self.finish(End::Closed);
+        }
         let is_paused = self.locks.as_ref().is_some_and(|locks| locks.wait.paused);
         if is_paused && !is_overtaken && outcome == Outcome::GivenBack {
             // The store says until when, and the job's resume is heard; one that came meanwhile is found by that.

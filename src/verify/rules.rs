@@ -65,11 +65,11 @@ fn out_of_bounds(history: &History, story: &Story) -> Vec<Finding> {
         let words = format!("attempt {} was granted at {}", grant.attempt, time(grant.at));
         if grant.at < start {
             found.push(finding("early-start", story, format!("{words}, before the slot's start"), lines));
-        } else if grant.at >= end {
+        } else if grant.at >= end && !grant.past {
             found.push(finding("late-start", story, format!("{words}, when the slot was over"), lines));
         }
     }
-    for run in &story.runs {
+    for run in story.runs.iter().filter(|run| !run.grant.as_ref().is_some_and(|grant| grant.past)) {
         let words = format!("{} began at {}", run.words(), time(run.start));
         let excused = |fault: &InjectedFault| !fault.is_death();
         // Who runs without a guard has no other clock than its own.
@@ -216,7 +216,9 @@ fn fences(history: &History) -> Vec<Finding> {
     let mut grants: BTreeMap<&JobName, Vec<(&Grant, u64, &Story)>> = BTreeMap::new();
     for story in history.stories.values() {
         let own = grants.entry(story.slot.job()).or_default();
-        own.extend(story.grants.iter().map(|grant| (grant, fence(story, grant), story)));
+        // The fence of a slot that is over is smaller than that of the slots since.
+        let grants = story.grants.iter().filter(|grant| !grant.past);
+        own.extend(grants.map(|grant| (grant, fence(story, grant), story)));
     }
     let mut found = Vec::new();
     for mut own in grants.into_values() {

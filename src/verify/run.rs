@@ -25,6 +25,8 @@ pub(super) struct Grant {
     pub(super) retry_delay: Duration,
     pub(super) poll: Duration,
     pub(super) on_lost: OnLost,
+    /// Of a slot that was over, to a person who asked for it by name.
+    pub(super) past: bool,
     pub(super) line: usize,
 }
 

@@ -61,6 +61,18 @@ fn of_path(path: &str) -> impl Iterator<Item = Value> {
     })
 }
 
+/// What any request may be answered instead: by the address, by who asks, by what is found.
+const REFUSALS: [u16; 9] = [400, 401, 403, 404, 414, 421, 429, 500, 503];
+/// The same for what writes, besides.
+const REFUSALS_OF_WRITES: [u16; 3] = [409, 413, 415];
+
+/// These answers, and why not. Each is named: a status that is not there is a fault.
+fn responses(own: Value, refusals: impl IntoIterator<Item = u16>) -> Value {
+    let Value::Object(mut all) = own else { return own };
+    all.extend(refusals.into_iter().map(|status| (status.to_string(), problem())));
+    Value::Object(all)
+}
+
 /// Why something was not answered.
 fn problem() -> Value {
     let content = json!({ "application/problem+json": { "schema": kind("Problem") } });
@@ -79,15 +91,15 @@ fn post(write: &DescribedWrite) -> Value {
     });
     let taken = if write.takes { fields } else { json!({}) };
     let body = json!({ "type": "object", "properties": taken, "additionalProperties": false });
+    let answers = json!({
+        "200": { "description": "it is so now", "content": answer },
+        "202": { "description": "this node has begun it", "content": answer },
+    });
     json!({ "post": {
         "summary": write.summary,
         "parameters": parameters,
         "requestBody": { "content": { "application/json": { "schema": body } } },
-        "responses": {
-            "200": { "description": "it is so now", "content": answer },
-            "202": { "description": "this node has begun it", "content": answer },
-            "default": problem(),
-        },
+        "responses": responses(answers, REFUSALS.into_iter().chain(REFUSALS_OF_WRITES)),
     } })
 }
 
@@ -100,14 +112,14 @@ fn path(read: &DescribedRead) -> Value {
         Form::Events => json!({ "text/event-stream": { "schema": { "type": "string" } } }),
     };
     let parameters: Vec<Value> = of_path(read.path).chain(of_query).collect();
+    let answers = json!({
+        "200": { "description": "what was asked for", "content": content },
+        "304": { "description": "it has not changed: If-None-Match names what there is" },
+    });
     json!({ "get": {
         "summary": read.summary,
         "parameters": parameters,
-        "responses": {
-            "200": { "description": "what was asked for", "content": content },
-            "304": { "description": "it has not changed: If-None-Match names what there is" },
-            "default": problem(),
-        },
+        "responses": responses(answers, REFUSALS),
     } })
 }
 

@@ -141,10 +141,13 @@ fn an_exec_that_waits_for_a_lock_is_known_to_operators_with_what_it_waits_for() 
     let place = Place::new();
     let _holder = Talking::up(under(&place, &["lock", "x"], &until("end")));
     let mut waits = Talking::start(under(&place, &["exec", "--job", "push", "--lock", "x"], "echo never"));
-    let told = wait::until("why it does not run", || {
-        Some(why(&place, "push")).filter(|told| told.stdout.contains("the slot waits for x"))
+    // The queue says so at once, and the decision log a moment later.
+    wait::until("why it does not run", || {
+        let told = why(&place, "push").stdout;
+        let is_known =
+            told.contains("the slot waits for x") && told.contains("waits for x: 1 ahead; held by sh on node");
+        is_known.then_some(())
     });
-    assert!(told.stdout.contains("waits for x: 1 ahead; held by sh on node"), "{told:?}");
     assert_eq!(place.run(&["pause", "push", "--yes", "--store", STORE]).code, 0);
     assert_eq!(place.run(&["unlock", "push", "--yes", "--store", STORE]).code, 0);
     waits.child.0.kill().unwrap();

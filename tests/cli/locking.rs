@@ -371,6 +371,16 @@ fn who_ends_before_it_has_noticed_a_loss_says_so_all_the_same() {
 }
 
 #[test]
+fn a_token_without_a_lock_takes_no_slot_from_anybody() {
+    let place = Place::new();
+    let token = "00000000000000000000000000000000";
+    for flags in [&["--token", token][..], &["--all"]] {
+        let told = place.run(&[&["unlock", "job", "--yes", "--reason", "x", "--store", STORE], flags].concat());
+        assert_eq!((told.code, told.stderr.contains("cannot be used with")), (64, true), "{told:?}");
+    }
+}
+
+#[test]
 fn of_several_holders_the_one_that_is_named_is_evicted_and_a_waiter_too() {
     let place = Place::new();
     let flags = ["x:shared", "--ttl", "6s"];

@@ -211,7 +211,10 @@ fn retrying(told: Reasoning<'_>) -> Explanation {
 fn failed(told: Reasoning<'_>) -> Explanation {
     let sentence = (told.slot().failed)(told.record.used(), &last(told));
     if told.is_over() {
-        return Explanation::fixable(sentence, told.again());
+        // The attempts are used up: the slot has to be opened before it is run once more.
+        let reset = told.store.command(format_args!("reset {}", told.record.slot));
+        let again = told.again();
+        return Explanation::fixable(sentence, if told.is_planned() { format!("{reset} && {again}") } else { again });
     }
     let then = told.starter().map(told.t.starter.after_reset);
     let reset = told.store.command(format_args!("reset {}", told.record.slot));

@@ -161,8 +161,9 @@ fn a_slot_whose_node_was_lost_says_so_and_how_to_mend_it() {
 #[test]
 fn a_slot_whose_attempts_are_used_up_says_how_the_last_one_ended() {
     let sentence = "the slot failed: all 3 attempts are exhausted; attempt 3 on node c ended with timeout";
-    assert_eq!(said(&about(fixture::failed(), OVER, vec![])), format!("{sentence}\n{PAST}"));
     let reset = "cronward reset billing@2026-11-21T12Z";
+    let opened = format!("{sentence}\n{reset} && {PAST}");
+    assert_eq!(said(&about(fixture::failed(), OVER, vec![])), opened, "without the reset it would be refused");
     assert_eq!(said(&about(fixture::failed(), NOON, vec![])), format!("{sentence}\n{reset}"));
 }
 
@@ -323,9 +324,10 @@ fn what_is_told_to_be_pasted_goes_to_the_same_store_and_asks_for_a_file_that_has
         told(about(fixture::failed(), NOON, vec![])),
         format!("cronward reset billing@2026-11-21T12Z --config 'my jobs.toml' {rest}")
     );
-    assert_eq!(told(about(fixture::failed(), OVER, vec![])), format!("{PAST} --config 'my jobs.toml' {rest}"));
-    let elsewhere = Facts { has_command: false, ..about(fixture::failed(), OVER, vec![]) };
-    assert_eq!(told(elsewhere), format!("{PAST} --config FILE {rest}"));
+    let reset = format!("cronward reset billing@2026-11-21T12Z --config 'my jobs.toml' {rest}");
+    let over = || about(fixture::failed(), OVER, vec![]);
+    assert_eq!(told(over()), format!("{reset} && {PAST} --config 'my jobs.toml' {rest}"));
+    assert_eq!(told(Facts { has_command: false, ..over() }), format!("{reset} && {PAST} --config FILE {rest}"));
     let paused = Facts { pause: Some(fixture::pause()), ..about(fixture::untouched(), NOON, vec![]) };
     assert_eq!(told(paused), format!("cronward resume billing --config 'my jobs.toml' {rest}"));
 }

@@ -23,7 +23,7 @@ use crate::slot::Token;
 #[command(before_help = "Example: cronward unlock billing@2026-11-21T14Z --reason 'node b is gone' --yes")]
 pub(crate) struct UnlockArgs {
     /// The slot: billing@2026-11-21T14Z, billing for the current slot, billing@-1 for the previous slot
-    #[arg(value_name = "JOB[@SLOT]", required_unless_present = "lock", conflicts_with = "lock")]
+    #[arg(value_name = "JOB[@SLOT]", required_unless_present = "lock", conflicts_with_all = ["lock", "token", "all"])]
     pub(crate) slot: Option<SlotRef>,
     /// A lock instead of a slot
     #[arg(long, value_name = "NAME")]

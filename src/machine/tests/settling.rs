@@ -202,6 +202,29 @@ fn a_failure_is_not_renewed_while_it_cannot_be_recorded() {
 }
 
 #[test]
+fn a_slot_that_was_over_is_run_once_for_each_request_of_a_person() {
+    let (mut bench, _) = Bench::with(Assignment { past: true, ..assignment(Policy::default()) });
+    let at = slot().end() + chrono::TimeDelta::hours(3);
+    bench.pause((at - slot().start()).to_std().unwrap());
+    let claimed = || Ok(Claim::Claimed { attempt: 1, used: 1, at, revision: None });
+    bench.machine.handle_claim(bench.now(), claimed());
+    // The answer was three hours on its way: it is asked for again, as the same claim.
+    bench.until_timer();
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), claimed());
+    bench.spawned();
+    bench.machine.handle_started(bench.now());
+    bench.exits(1);
+    failed(&mut bench);
+    bench.release(Ok(Release::Released));
+    assert_eq!(
+        bench.machine.ended(),
+        Some(End::Closed),
+        "there are attempts left, and nobody has asked for another one"
+    );
+}
+
+#[test]
 fn a_success_of_a_slot_that_was_over_before_is_renewed_while_it_cannot_be_recorded() {
     let (mut bench, request) = Bench::with(Assignment { past: true, ..assignment(Policy::default()) });
     assert!(request.past, "the store is asked for the past");

@@ -200,3 +200,13 @@ fn a_run_of_which_nobody_told_the_end_is_caught_while_its_node_lives() {
     assert!(!renewed.later().faulted().contains(&"run-without-end"), "it is renewed to the end of the journal");
     assert!(!open.fault(3.0, "kill", "a").node("b", 900.0, FILLER).faulted().contains(&"run-without-end"));
 }
+
+#[test]
+fn a_slot_that_was_over_may_be_begun_by_a_person_and_by_nobody_else() {
+    let missed = || Book::new().closed("a", 605.0, "missed");
+    let late = missed().run("a", 700.0, 705.0, 1, "success").later();
+    assert!(late.faulted().contains(&"late-start"), "{:?}", late.faulted());
+    let mut asked = late;
+    asked.journals = asked.journals.replace(r#""trigger":"schedule""#, r#""trigger":"manual""#);
+    assert!(!asked.faulted().contains(&"late-start"), "{:?}", asked.faulted());
+}

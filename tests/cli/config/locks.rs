@@ -100,9 +100,17 @@ fn a_run_without_a_guard_would_be_one_without_its_locks() {
 fn a_store_that_keeps_no_locks_could_never_run_the_job() {
     let text = format!("[store]\nurl = \"redlock://a,b,c\"\n{}", job("locks = [\"a\"]"));
     let found = told(&text);
-    let wanted = "no-locks: the store redlock keeps no locks: the job could never run";
+    let wanted = "no-locks: the store redlock keeps no locks: a could never run";
     assert!(found.iter().any(|line| line.contains(wanted)), "{found:?}");
     assert!(report(&text).has_errors());
+    // However many: one line.
+    let more: String = (0..9)
+        .map(|number| format!("[jobs.m{number}]\nschedule = \"@hourly\"\ncommand = \"true\"\nlocks = [\"a\"]\n"))
+        .collect();
+    let found = told(&format!("{text}{more}"));
+    let lines: Vec<&String> = found.iter().filter(|line| line.contains("no-locks")).collect();
+    assert_eq!(lines.len(), 1, "{found:?}");
+    assert!(lines[0].contains("keeps no locks: a, m0, m1") && lines[0].contains("more could never run"), "{lines:?}");
 }
 
 /// Two jobs, each with these locks.

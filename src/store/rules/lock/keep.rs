@@ -75,6 +75,6 @@ impl LockStep {
     }
 
     fn lost(&mut self, hold: &LockHold, lock: &LockName) -> LockRenewal {
-        LockRenewal::Lost { to: self.lock(lock).first_holder(hold.owner) }
+        LockRenewal::Lost { to: self.lock(lock).first_told(hold.owner) }
     }
 }

@@ -145,6 +145,11 @@ impl LockState {
         self.front().iter().find(|entry| entry.owner != but).map(holder)
     }
 
+    /// The first of them who was told so. One that still waits for another of its locks stands in front here, and works on nothing.
+    pub(super) fn first_told(&self, but: OwnerId) -> Option<LockHolder> {
+        self.front().iter().find(|entry| entry.owner != but && entry.told().is_some()).map(holder)
+    }
+
     /// Entries of other owners in front of the request.
     pub(super) fn ahead(&self, token: Token) -> Vec<&QueueEntry> {
         let Some(own) = self.find(token) else { return Vec::new() };

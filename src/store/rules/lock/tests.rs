@@ -448,11 +448,24 @@ fn evicted_is_lost_and_does_not_come_back() {
         assert_eq!(bench.step(|step| step.evict(&name("a"), Token::from_bits(token), &audit)), answer);
     }
     assert_eq!(bench.told, [2], "once");
+    assert_eq!(bench.renew(1), LockRenewal::Lost { to: None }, "the next one was not told yet");
+    assert!(matches!(bench.ask(2, &[write("a")]), Acquired::Held { .. }));
     assert!(matches!(bench.renew(1), LockRenewal::Lost { to: Some(_) }));
-    assert_eq!(bench.release(1), LockRelease::Expired);
+    assert!(matches!(bench.release(1), LockRelease::Overtaken { .. }));
     assert_eq!(bench.ask(3, &[write("a")]), Acquired::Refused(LockRefusal::Spent));
     let record = bench.locks[&name("a")].record(&name("a"), bench.now);
     assert_eq!(record.audit.iter().map(|audit| audit.at).collect::<Vec<_>>(), [bench.now, bench.now]);
+}
+
+#[test]
+fn a_loss_names_nobody_who_still_waits_for_another_lock() {
+    let mut bench = Bench::new();
+    bench.hold(1, &[write("a")]);
+    bench.hold(2, &[write("b")]);
+    bench.waits(3, &[write("a"), write("b")]);
+    assert_eq!(bench.step(|step| step.evict(&name("a"), Token::from_bits(1), &audit())), Intervention::Applied);
+    assert_eq!(bench.holding("a"), [3], "it stands in front");
+    assert_eq!(bench.renew(1), LockRenewal::Lost { to: None });
 }
 
 #[test]

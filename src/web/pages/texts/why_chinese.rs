@@ -88,7 +88,7 @@ const SLOT: SlotReasons = SlotReasons {
     waits: |waits, node, since| format!("时间槽正在等待 {waits}；{}", held(node, since)),
     waits_for: |locks, ahead, holder| format!("{locks}：前面有 {ahead} 个，持有者为{holder}"),
     deadlock: |ring| {
-        let steps: Vec<String> = ring.iter().map(|(who, lock)| format!("{who}等待 {lock}")).collect();
+        let steps: Vec<String> = ring.iter().map(|(who, lock)| format!("{who} 等待 {lock}")).collect();
         format!("；死锁：{}，而最后这个锁由第一个请求持有", steps.join("，"))
     },
     holder: |node, label, since| {

@@ -4,7 +4,8 @@
 local FENCE = tonumber(ARGV[MORE + 5])
 
 local function lost(lock)
-  local by = first_holder(lock, OWNER)
+  -- One that still waits for another of its locks stands in front here, and works on nothing.
+  local by = first_in_front(lock, function(entry) return entry.owner ~= OWNER and entry.fence > 0 end)
   if by then return { 'lost', holder(by) } end
   return { 'lost' }
 end
