@@ -18,7 +18,7 @@ use crate::cli::value_parsers;
 use crate::cli::watch::{Picture, Row, WatchView, rest};
 use crate::job::{JobSpec, LockName};
 use crate::observe::view::{LockEntryView, LockView};
-use crate::resource::{DeadlockStep, LockRecord, deadlock};
+use crate::resource::{DeadlockStep, LockRecord, deadlocks};
 use crate::store::{LockStore, Store, redact};
 
 /// List the locks with who holds them and how many wait; with a name, the queue of that lock
@@ -93,8 +93,10 @@ pub(crate) async fn list(args: &LocksArgs, console: &mut Console) -> Result<(), 
     }
     let (now, records) = look(args, &session).await?;
     let views = views(args, &records, now);
-    if let Some(told) = told(&deadlock(&records), &args.store.command_line()).filter(|_| !args.output.json) {
-        console.note(told);
+    // Of one lock only those in which somebody waits for it.
+    let is_asked = |step: &DeadlockStep| args.lock.as_ref().is_none_or(|lock| *lock == step.lock);
+    for ring in deadlocks(&records).iter().filter(|ring| !args.output.json && ring.iter().any(is_asked)) {
+        told(ring, &args.store.command_line()).into_iter().for_each(|told| console.note(told));
     }
     match (&args.lock, args.output.json) {
         (None, true) => console.json(&views),
@@ -140,7 +142,7 @@ fn told(ring: &[DeadlockStep], line: &CommandLine) -> Option<String> {
     let last = ring.last()?;
     let steps: Vec<String> = ring.iter().map(step).collect();
     let evicts = line.command(format_args!("unlock --lock {} --token {}", last.lock, last.entry.token));
-    Some(format!("deadlock: {}, which the first of them holds; end one of them, or: {evicts}", steps.join(", ")))
+    Some(format!("deadlock: {}, each behind the next; end one of them, or: {evicts}", steps.join(", ")))
 }
 
 /// Said where nothing is listed.
@@ -233,12 +235,12 @@ fn queue(entries: &[LockEntryView], console: &Console) -> Grid {
 
 /// Whether it holds, or else for whom it waits.
 fn standing(entry: &LockEntryView) -> String {
+    let ring = if entry.deadlocked { ", deadlock" } else { "" };
     match (&entry.waits_for, entry.ahead) {
         (None, _) if entry.holds => "holds".to_owned(),
         (None, _) => "waits".to_owned(),
-        (Some(node), _) if entry.deadlocked => format!("deadlock with {node}"),
-        (Some(node), 1) => format!("waits for {node}"),
-        (Some(node), ahead) => format!("waits for {node} and {} more", ahead.saturating_sub(1)),
+        (Some(node), 1) => format!("waits for {node}{ring}"),
+        (Some(node), ahead) => format!("waits for {node} and {} more{ring}", ahead.saturating_sub(1)),
     }
 }
 

@@ -1,12 +1,15 @@
 //! Requests that wait for each other in a ring. One request takes all its locks in one step, so a ring needs owners that took more
 //! while they held: two commands that each run a `cronward lock` of their own inside. Pure.
+//!
+//! What is seen are owners. A command whose children wait for locks side by side is one owner, and may go on when one of them ends; and a
+//! guard with an owner of its own inside another hides that the outer one waits for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::job::LockName;
 use crate::resource::{LockEntry, LockRecord, OwnerId};
 
-/// One request of a ring: it waits in the queue of this lock for the owner of the next one, and the last for the first.
+/// One request of a ring: it waits in the queue of this lock behind the owner of the next one, and the last behind the first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeadlockStep {
     /// What it waits for.
@@ -15,70 +18,90 @@ pub struct DeadlockStep {
     pub entry: LockEntry,
 }
 
-/// A ring in these queues, from its oldest request on; empty where there is none. Somebody of it has to leave, or to lapse.
-pub fn deadlock(records: &[LockRecord]) -> Vec<DeadlockStep> {
-    let stuck = stuck(records);
-    let Some(mut owner) = stuck.first().copied() else { return Vec::new() };
-    let mut path: Vec<(OwnerId, DeadlockStep)> = Vec::new();
-    while !path.iter().any(|(before, _)| *before == owner) {
-        let Some((record, entry, next)) = wait_of(records, owner, &stuck) else { return Vec::new() };
-        path.push((owner, DeadlockStep { lock: record.lock.clone(), entry: entry.clone() }));
-        owner = next;
-    }
-    // What leads into the ring is no part of it.
-    let mut ring: Vec<DeadlockStep> =
-        path.into_iter().skip_while(|(of, _)| *of != owner).map(|(_, step)| step).collect();
-    let oldest = (0..ring.len()).min_by_key(|place| ring.get(*place).map(|step| step.entry.place));
-    ring.rotate_left(oldest.unwrap_or(0));
-    ring
+/// The rings in these queues, each from its oldest request on. Somebody of each has to leave, or to lapse.
+pub fn deadlocks(records: &[LockRecord]) -> Vec<Vec<DeadlockStep>> {
+    let queues = Queues::of(records);
+    let stuck = queues.stuck();
+    let mut seen = BTreeSet::new();
+    let rings = stuck.iter().filter_map(|owner| queues.ring_from(*owner, &stuck, &mut seen));
+    rings.collect()
 }
 
-/// Owners that go on only when one of them leaves. Everybody else ends some day, and makes room.
-fn stuck(records: &[LockRecord]) -> BTreeSet<OwnerId> {
-    let waits = |entry: &&LockEntry| !entry.holds;
-    let mut waiting: Vec<(u64, OwnerId)> = records
-        .iter()
-        .flat_map(|record| &record.entries)
-        .filter(waits)
-        .map(|entry| (entry.place, entry.by.owner))
-        .collect();
-    // In the order in which they are served: so one round is nearly always enough.
-    waiting.sort_unstable();
-    let mut stuck: BTreeSet<OwnerId> = waiting.iter().map(|(_, owner)| *owner).collect();
-    loop {
-        let before = stuck.len();
-        for (_, owner) in &waiting {
-            if stuck.contains(owner) && wait_of(records, *owner, &stuck).is_none() {
-                stuck.remove(owner);
+/// The queues, with where each owner stands in them.
+struct Queues<'a> {
+    records: &'a [LockRecord],
+    of_owner: BTreeMap<OwnerId, Vec<(&'a LockRecord, &'a LockEntry)>>,
+}
+
+impl<'a> Queues<'a> {
+    fn of(records: &'a [LockRecord]) -> Self {
+        let mut of_owner: BTreeMap<OwnerId, Vec<(&LockRecord, &LockEntry)>> = BTreeMap::new();
+        for record in records {
+            for entry in &record.entries {
+                of_owner.entry(entry.by.owner).or_default().push((record, entry));
             }
         }
-        if stuck.len() == before {
-            return stuck;
+        Self { records, of_owner }
+    }
+
+    /// Owners that go on only when one of them leaves. Everybody else ends some day, and makes room.
+    fn stuck(&self) -> BTreeSet<OwnerId> {
+        let entries = self.records.iter().flat_map(|record| &record.entries);
+        let mut waiting: Vec<(u64, OwnerId)> =
+            entries.filter(|entry| !entry.holds).map(|entry| (entry.place, entry.by.owner)).collect();
+        // In the order in which they are served: so one round is nearly always enough.
+        waiting.sort_unstable();
+        let mut stuck: BTreeSet<OwnerId> = waiting.iter().map(|(_, owner)| *owner).collect();
+        loop {
+            let before = stuck.len();
+            for (_, owner) in &waiting {
+                if stuck.contains(owner) && self.wait_of(*owner, &stuck).is_none() {
+                    stuck.remove(owner);
+                }
+            }
+            if stuck.len() == before {
+                return stuck;
+            }
         }
     }
-}
 
-/// Where this owner waits although all are gone but these, and one of them for whom it waits.
-fn wait_of<'a>(
-    records: &'a [LockRecord],
-    owner: OwnerId,
-    stuck: &BTreeSet<OwnerId>,
-) -> Option<(&'a LockRecord, &'a LockEntry, OwnerId)> {
-    let own = |record: &'a LockRecord| record.entries.iter().filter(move |entry| entry.by.owner == owner);
-    let mut entries = records.iter().flat_map(|record| own(record).map(move |entry| (record, entry)));
-    entries.find_map(|(record, entry)| {
-        let ahead = || record.before(entry).filter(|other| stuck.contains(&other.by.owner));
-        let mut weights: BTreeMap<OwnerId, u32> = BTreeMap::new();
-        let mut limit = entry.demand.of();
-        for other in ahead().chain([entry]) {
-            let weight = weights.entry(other.by.owner).or_default();
-            *weight = other.demand.weight().max(*weight);
-            limit = limit.min(other.demand.of());
+    /// The ring to which the waits of this owner lead, unless that, or an owner on the way, was seen before.
+    fn ring_from(
+        &self,
+        mut owner: OwnerId,
+        stuck: &BTreeSet<OwnerId>,
+        seen: &mut BTreeSet<OwnerId>,
+    ) -> Option<Vec<DeadlockStep>> {
+        let mut path: Vec<(OwnerId, DeadlockStep)> = Vec::new();
+        while seen.insert(owner) {
+            let (record, entry, next) = self.wait_of(owner, stuck)?;
+            path.push((owner, DeadlockStep { lock: record.lock.clone(), entry: entry.clone() }));
+            owner = next;
         }
-        let sum: u64 = weights.values().map(|weight| u64::from(*weight)).sum();
-        let next = ahead().next().filter(|_| sum > u64::from(limit))?;
-        Some((record, entry, next.by.owner))
-    })
+        // What leads into the ring is no part of it; nothing is left where the way leads to one that was found before.
+        let ring = path.into_iter().skip_while(|(of, _)| *of != owner);
+        let mut ring: Vec<DeadlockStep> = ring.map(|(_, step)| step).collect();
+        let oldest = (0..ring.len()).min_by_key(|place| ring.get(*place).map(|step| step.entry.place))?;
+        ring.rotate_left(oldest);
+        Some(ring)
+    }
+
+    /// Where this owner waits although all are gone but these, and one of them behind whom it waits.
+    fn wait_of(&self, owner: OwnerId, stuck: &BTreeSet<OwnerId>) -> Option<(&'a LockRecord, &'a LockEntry, OwnerId)> {
+        self.of_owner.get(&owner)?.iter().find_map(|(record, entry)| {
+            let ahead = || record.before(entry).filter(|other| stuck.contains(&other.by.owner));
+            let mut weights: BTreeMap<OwnerId, u32> = BTreeMap::new();
+            let mut limit = entry.demand.of();
+            for other in ahead().chain([*entry]) {
+                let weight = weights.entry(other.by.owner).or_default();
+                *weight = other.demand.weight().max(*weight);
+                limit = limit.min(other.demand.of());
+            }
+            let sum: u64 = weights.values().map(|weight| u64::from(*weight)).sum();
+            let next = ahead().next().filter(|_| sum > u64::from(limit))?;
+            Some((*record, *entry, next.by.owner))
+        })
+    }
 }
 
 #[cfg(test)]
@@ -114,9 +137,23 @@ mod tests {
         texts.iter().map(record).collect()
     }
 
+    fn rings(texts: &[&str]) -> Vec<Vec<String>> {
+        let words = |step: &DeadlockStep| format!("{} waits for {}", step.entry.by.label, step.lock);
+        deadlocks(&queues(texts)).iter().map(|ring| ring.iter().map(words).collect()).collect()
+    }
+
+    /// The only one; nothing where there is none.
     fn ring(texts: &[&str]) -> Vec<String> {
-        let steps = deadlock(&queues(texts));
-        steps.iter().map(|step| format!("{} waits for {}", step.entry.by.label, step.lock)).collect()
+        let mut rings = rings(texts);
+        assert!(rings.len() <= 1, "{rings:?}");
+        rings.pop().unwrap_or_default()
+    }
+
+    #[test]
+    fn each_ring_is_named_once_whoever_waits_behind_it() {
+        let mut two = rings(&["a x*, b x, e x", "b y*, a y", "c u*, d u", "d v*, c v, e v"]);
+        two.sort();
+        assert_eq!(two, [["b waits for x", "a waits for y"], ["d waits for u", "c waits for v"]]);
     }
 
     #[test]

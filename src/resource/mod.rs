@@ -9,7 +9,7 @@ mod record;
 
 pub use crate::job::LockName;
 pub use answer::{Acquired, LockHint, LockHintError, LockRefusal, LockRelease, LockRenewal};
-pub use deadlock::{DeadlockStep, deadlock};
+pub use deadlock::{DeadlockStep, deadlocks};
 pub use demand::{Demand, DemandError, DemandTextError, Demands, MOST_DEMANDS, MOST_PERMITS, UNLIMITED};
 pub(crate) use hold::attempt_label;
 pub use hold::{AcquireRequest, LONGEST_LABEL, LockExit, LockHold, LockPlace, OwnerId};

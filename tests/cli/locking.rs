@@ -491,11 +491,11 @@ fn a_ring_of_waits_is_named_with_what_opens_it() {
     place.write("go-b", "");
     until_queued(&place, "x", 2);
     let told = place.run(&["locks", "--store", STORE]);
-    let ring = "deadlock: echo on a waits for y, echo on b waits for x, which the first of them holds; end one of them, or: \
+    let ring = "deadlock: echo on a waits for y, echo on b waits for x, each behind the next; end one of them, or: \
                 cronward unlock --lock x --token ";
     assert!(told.stderr.starts_with(ring), "{told:?}");
     let told = place.run(&["locks", "x", "--store", STORE]);
-    assert!(told.stdout.contains("deadlock with ") && told.stderr.contains("deadlock: "), "{told:?}");
+    assert!(told.stdout.contains("waits for a, deadlock") && told.stderr.contains("deadlock: "), "{told:?}");
     let rings: Vec<(bool, bool)> =
         queue(&place, "x").iter().map(|entry| (entry["holds"] == true, entry["deadlocked"] == true)).collect();
     assert_eq!(rings, [(true, false), (false, true)]);

@@ -90,8 +90,7 @@ mod tests {
         }
         assert!(!said(&scene).await.contains("deadlock"), "{}", said(&scene).await);
         scene.locks().acquire(&other).await.unwrap();
-        let deadlock =
-            "; deadlock: psql on node b waits for gpu, sh on node c waits for db, which the first of them holds";
+        let deadlock = "; deadlock: psql on node b waits for gpu, sh on node c waits for db, each behind the next";
         assert!(said(&scene).await.starts_with("the slot is running: node b "), "{}", said(&scene).await);
         assert!(said(&scene).await.ends_with(deadlock), "{}", said(&scene).await);
         let session = scene.session().await;

@@ -1,6 +1,6 @@
 //! Where the attempt that has a slot stands in the queues of its locks, by the store.
 
-use crate::resource::{DeadlockStep, LockEntry, LockRecord, OwnerId, deadlock};
+use crate::resource::{DeadlockStep, LockEntry, LockRecord, OwnerId, deadlocks};
 
 /// Where an attempt stands in the queues of its locks. The nodes' decision log comes a few seconds later.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,8 +15,8 @@ pub(crate) enum Queued {
 
 /// A ring of waits that this owner is in; empty where it is in none.
 pub(super) fn ring_of(records: &[LockRecord], owner: OwnerId) -> Vec<DeadlockStep> {
-    let ring = deadlock(records);
-    if ring.iter().any(|step| step.entry.by.owner == owner) { ring } else { Vec::new() }
+    let is_in = |ring: &Vec<DeadlockStep>| ring.iter().any(|step| step.entry.by.owner == owner);
+    deadlocks(records).into_iter().find(is_in).unwrap_or_default()
 }
 
 /// Where the request with this label stands.

@@ -61,7 +61,7 @@ pub(crate) struct SlotReasons {
     pub(crate) waits: fn(&str, &str, Option<&str>) -> String,
     /// Which locks, how many are ahead, who holds them.
     pub(crate) waits_for: fn(&str, u32, &str) -> String,
-    /// Of each request of a ring its holder, as above, and what it waits for.
+    /// Of each request of a ring who it is, as a holder is told, and what it waits for, behind the next one.
     pub(crate) deadlock: fn(&[(String, String)]) -> String,
     /// On which node, what for, since when.
     pub(crate) holder: fn(&str, &str, Option<&str>) -> String,

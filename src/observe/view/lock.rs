@@ -9,7 +9,7 @@ use crate::clock::between;
 use crate::job::{LockName, NodeName};
 use crate::observe::view::AuditView;
 use crate::observe::view::slot::seconds;
-use crate::resource::{LockEntry, LockRecord, OwnerId, UNLIMITED, deadlock};
+use crate::resource::{LockEntry, LockRecord, OwnerId, UNLIMITED, deadlocks};
 use crate::slot::Token;
 
 /// One lock: each element of `locks --json`.
@@ -74,7 +74,7 @@ impl LockView {
     /// The views of what the store has, at `now`, the store's clock at the time of reading. A ring of waits is seen where all of its
     /// locks are among these.
     pub fn all(records: &[LockRecord], now: DateTime<Utc>) -> Vec<Self> {
-        let ring: BTreeSet<Token> = deadlock(records).into_iter().map(|step| step.entry.token).collect();
+        let ring: BTreeSet<Token> = deadlocks(records).into_iter().flatten().map(|step| step.entry.token).collect();
         let mut views: Vec<Self> = records.iter().map(|record| Self::of(record, now)).collect();
         for entry in views.iter_mut().flat_map(|view| &mut view.queue) {
             entry.deadlocked = !entry.holds && ring.contains(&entry.token);
