@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::admin::command_line::CommandLine;
+use crate::admin::why;
 use crate::admin::words::{brief, harmless, instant};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
@@ -96,7 +96,10 @@ pub(crate) async fn list(args: &LocksArgs, console: &mut Console) -> Result<(), 
     // Of one lock only those in which somebody waits for it.
     let is_asked = |step: &DeadlockStep| args.lock.as_ref().is_none_or(|lock| *lock == step.lock);
     for ring in deadlocks(&records).iter().filter(|ring| !args.output.json && ring.iter().any(is_asked)) {
-        told(ring, &args.store.command_line()).into_iter().for_each(|told| console.note(told));
+        if let Some((deadlock, evicts)) = why::deadlock(ring) {
+            let evicts = args.store.command_line().command(evicts);
+            console.note(format_args!("{}; end one of them, or: {evicts}", harmless(&deadlock)));
+        }
     }
     match (&args.lock, args.output.json) {
         (None, true) => console.json(&views),
@@ -118,7 +121,12 @@ async fn look(args: &LocksArgs, session: &LockSession) -> Result<(DateTime<Utc>,
     if names.is_empty() || records.iter().all(|record| record.waiting().next().is_none()) {
         return Ok((now, records));
     }
-    Ok(session.store.locks(&[]).await?)
+    let (now, mut all) = session.store.locks(&[]).await?;
+    // One that is gone meanwhile is shown as it was.
+    let is_gone = |record: &LockRecord| all.iter().all(|other| other.lock != record.lock);
+    let gone: Vec<LockRecord> = records.into_iter().filter(is_gone).collect();
+    all.extend(gone);
+    Ok((now, all))
 }
 
 /// What is listed of them. Without a name those that somebody holds or waits for, unless all are asked for.
@@ -130,19 +138,6 @@ fn views(args: &LocksArgs, records: &[LockRecord], now: DateTime<Utc>) -> Vec<Lo
     let mut views = LockView::all(records, now);
     views.retain(is_asked);
     views
-}
-
-/// Who waits for whom in a ring, and what opens it.
-fn told(ring: &[DeadlockStep], line: &CommandLine) -> Option<String> {
-    let step = |step: &DeadlockStep| {
-        let by = &step.entry.by;
-        let label = if by.label.is_empty() { String::new() } else { format!("{} on ", harmless(&by.label)) };
-        format!("{label}{} waits for {}", by.node, step.lock)
-    };
-    let last = ring.last()?;
-    let steps: Vec<String> = ring.iter().map(step).collect();
-    let evicts = line.command(format_args!("unlock --lock {} --token {}", last.lock, last.entry.token));
-    Some(format!("deadlock: {}, each behind the next; end one of them, or: {evicts}", steps.join(", ")))
 }
 
 /// Said where nothing is listed.

@@ -413,6 +413,7 @@ mod tests {
             retry_delay: TTL,
             poll: None,
             on_lost: crate::job::OnLost::Continue,
+            past: false,
         }
     }
 

@@ -198,6 +198,9 @@ pub enum Event {
         poll: Option<Duration>,
         /// What becomes of the run when the lease is lost.
         on_lost: OnLost,
+        /// A person asked for the slot by name although it was over.
+        #[serde(default, skip_serializing_if = "is_false")]
+        past: bool,
     },
     /// The command is being started.
     RunStarted {

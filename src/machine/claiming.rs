@@ -340,6 +340,7 @@ impl SlotMachine {
             retry_delay: pace::retry_delay(&policy.retry, used),
             poll,
             on_lost: policy.on_lost,
+            past: self.assignment.past,
         });
     }
 

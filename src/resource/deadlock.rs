@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::job::LockName;
+use crate::resource::record::weigh;
 use crate::resource::{LockEntry, LockRecord, OwnerId};
 
 /// One request of a ring: it waits in the queue of this lock behind the owner of the next one, and the last behind the first.
@@ -90,15 +91,8 @@ impl<'a> Queues<'a> {
     fn wait_of(&self, owner: OwnerId, stuck: &BTreeSet<OwnerId>) -> Option<(&'a LockRecord, &'a LockEntry, OwnerId)> {
         self.of_owner.get(&owner)?.iter().find_map(|(record, entry)| {
             let ahead = || record.before(entry).filter(|other| stuck.contains(&other.by.owner));
-            let mut weights: BTreeMap<OwnerId, u32> = BTreeMap::new();
-            let mut limit = entry.demand.of();
-            for other in ahead().chain([*entry]) {
-                let weight = weights.entry(other.by.owner).or_default();
-                *weight = other.demand.weight().max(*weight);
-                limit = limit.min(other.demand.of());
-            }
-            let sum: u64 = weights.values().map(|weight| u64::from(*weight)).sum();
-            let next = ahead().next().filter(|_| sum > u64::from(limit))?;
+            let (weight, limit) = weigh(ahead().chain([*entry]));
+            let next = ahead().next().filter(|_| weight > u64::from(limit))?;
             Some((*record, *entry, next.by.owner))
         })
     }

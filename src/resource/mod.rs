@@ -13,4 +13,6 @@ pub use deadlock::{DeadlockStep, deadlocks};
 pub use demand::{Demand, DemandError, DemandTextError, Demands, MOST_DEMANDS, MOST_PERMITS, UNLIMITED};
 pub(crate) use hold::attempt_label;
 pub use hold::{AcquireRequest, LONGEST_LABEL, LockExit, LockHold, LockPlace, OwnerId};
+#[cfg(feature = "daemon")]
+pub(crate) use record::weigh;
 pub use record::{LockEntry, LockHolder, LockRecord, MOST_ENTRIES};

@@ -53,6 +53,19 @@ pub struct LockRecord {
     pub audit: Vec<Audit>,
 }
 
+/// What these entries of one lock weigh together, those of one owner once, with the largest weight among them; and the smallest of
+/// their limits.
+pub(crate) fn weigh<'a>(entries: impl Iterator<Item = &'a LockEntry>) -> (u64, u32) {
+    let mut weights: BTreeMap<OwnerId, u32> = BTreeMap::new();
+    let mut limit = UNLIMITED;
+    for entry in entries {
+        let weight = weights.entry(entry.by.owner).or_default();
+        *weight = entry.demand.weight().max(*weight);
+        limit = limit.min(entry.demand.of());
+    }
+    (weights.into_values().map(u64::from).sum(), limit)
+}
+
 impl LockRecord {
     /// Who holds.
     pub fn holders(&self) -> impl Iterator<Item = &LockEntry> {
@@ -61,12 +74,7 @@ impl LockRecord {
 
     /// What those who hold weigh in all: entries of one owner weigh once, with the largest weight among them.
     pub fn held(&self) -> u64 {
-        let mut weights = BTreeMap::new();
-        for entry in self.holders() {
-            let weight: &mut u32 = weights.entry(entry.by.owner).or_default();
-            *weight = (*weight).max(entry.demand.weight());
-        }
-        weights.into_values().map(u64::from).sum()
+        weigh(self.holders()).0
     }
 
     /// The most that those who hold may weigh; none where nobody holds, or they share without a limit.

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::later;
 use crate::job::JobName;
-use crate::slot::Verdict;
+use crate::slot::{Slot, Verdict};
 use crate::verify::availability::Service;
 use crate::verify::explain::time;
 use crate::verify::history::{History, LATENESS, TO_CLOSE};
@@ -211,14 +211,24 @@ fn strays(history: &History) -> Vec<Finding> {
         .collect()
 }
 
+/// A grant with its fence.
+type FencedGrant<'a> = (&'a Grant, u64, &'a Story);
+
 /// I2 over all slots of a job: by the store's clock, a later grant has the larger fence.
 fn fences(history: &History) -> Vec<Finding> {
-    let mut grants: BTreeMap<&JobName, Vec<(&Grant, u64, &Story)>> = BTreeMap::new();
+    // The fence of a slot that is over is smaller than that of the slots since: a grant of the past stands beside those of its slot alone.
+    let mut grants: BTreeMap<(&JobName, Option<&Slot>), Vec<FencedGrant<'_>>> = BTreeMap::new();
     for story in history.stories.values() {
-        let own = grants.entry(story.slot.job()).or_default();
-        // The fence of a slot that is over is smaller than that of the slots since.
-        let grants = story.grants.iter().filter(|grant| !grant.past);
-        own.extend(grants.map(|grant| (grant, fence(story, grant), story)));
+        let job = story.slot.job();
+        for grant in &story.grants {
+            let told = (grant, fence(story, grant), story);
+            if story.grants.iter().any(|grant| grant.past) {
+                grants.entry((job, Some(&story.slot))).or_default().push(told);
+            }
+            if !grant.past {
+                grants.entry((job, None)).or_default().push(told);
+            }
+        }
     }
     let mut found = Vec::new();
     for mut own in grants.into_values() {

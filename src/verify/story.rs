@@ -9,7 +9,7 @@ use crate::clock::later;
 use crate::event::Event;
 use crate::job::NodeName;
 use crate::reply::{ClaimAnswer, RenewalAnswer};
-use crate::slot::{Attempt, Outcome, Slot, Trigger, Verdict};
+use crate::slot::{Attempt, Outcome, Slot, Verdict};
 use crate::verify::availability::Obstacle;
 use crate::verify::history::{Heard, LATENESS};
 use crate::verify::inputs::RecordedRun;
@@ -178,7 +178,7 @@ impl Story {
             retry_delay,
             poll,
             on_lost,
-            trigger,
+            past,
             ..
         } = &heard.told.line.event
         else {
@@ -190,9 +190,8 @@ impl Story {
         if self.grants.iter().any(same) {
             return;
         }
-        let past = *trigger == Trigger::Manual && *granted_at >= self.slot.end();
         // It is given back at once, whether the node lived to say so or not.
-        if heard.at >= self.slot.end() && !past {
+        if heard.at >= self.slot.end() && !*past {
             self.granted_late.insert((heard.instance, *attempt));
         }
         self.grants.push(Grant {
@@ -207,7 +206,7 @@ impl Story {
             retry_delay: *retry_delay,
             poll: poll.unwrap_or_default(),
             on_lost: *on_lost,
-            past,
+            past: *past,
             line: heard.number,
         });
     }

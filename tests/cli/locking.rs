@@ -491,7 +491,7 @@ fn a_ring_of_waits_is_named_with_what_opens_it() {
     place.write("go-b", "");
     until_queued(&place, "x", 2);
     let told = place.run(&["locks", "--store", STORE]);
-    let ring = "deadlock: echo on a waits for y, echo on b waits for x, each behind the next; end one of them, or: \
+    let ring = "deadlock: echo on node a waits for y, echo on node b waits for x, each behind the next; end one of them, or: \
                 cronward unlock --lock x --token ";
     assert!(told.stderr.starts_with(ring), "{told:?}");
     let told = place.run(&["locks", "x", "--store", STORE]);

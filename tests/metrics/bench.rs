@@ -134,6 +134,7 @@ pub(crate) fn granted(attempt: Attempt) -> Event {
         retry_delay: Duration::ZERO,
         poll: None,
         on_lost: cronward::OnLost::Continue,
+        past: false,
     }
 }
 

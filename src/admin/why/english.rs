@@ -96,7 +96,7 @@ const SLOT: SlotReasons = SlotReasons {
     waits_for: |locks, ahead, holder| format!("{locks}: {ahead} ahead, held by {holder}"),
     deadlock: |ring| {
         let steps: Vec<String> = ring.iter().map(|(who, lock)| format!("{who} waits for {lock}")).collect();
-        format!("; deadlock: {}, each behind the next", steps.join(", "))
+        format!("deadlock: {}, each behind the next", steps.join(", "))
     },
     holder,
     retry_in: |last, wait, starts| {

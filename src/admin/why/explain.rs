@@ -171,8 +171,8 @@ fn running(told: Reasoning<'_>) -> Explanation {
         Some(waits) => (told.slot().waits)(&waits, node, since),
         None => (told.slot().running_on)(node, since, by.attempt, &told.span(*remaining)),
     };
-    match locks::deadlock(told.facts, told.t) {
-        Some((deadlock, evicts)) => Explanation::fixable(sentence + &deadlock, told.store.command(evicts)),
+    match locks::deadlock(&told.ring, told.t) {
+        Some((deadlock, evicts)) => Explanation::fixable(sentence + told.t.and + &deadlock, told.store.command(evicts)),
         None => Explanation::fine(sentence),
     }
 }

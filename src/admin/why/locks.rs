@@ -24,14 +24,14 @@ fn waits_behind(behind: &[(LockRecord, LockEntry)], t: &WhyTexts) -> Option<Stri
     Some((t.slot.waits_for)(&locks.join(", "), ahead, &holder))
 }
 
-/// That it waits in a ring, to be said after what it does; and the command that opens the ring.
-pub(super) fn deadlock(facts: &Facts, t: &WhyTexts) -> Option<(String, String)> {
-    let last = facts.ring.last()?;
+/// Who waits behind whom in a ring, and the words of the command that opens it; none of no ring.
+pub(super) fn deadlock(ring: &[DeadlockStep], t: &WhyTexts) -> Option<(String, String)> {
+    let last = ring.last()?;
     let step = |step: &DeadlockStep| {
         let by = &step.entry.by;
         ((t.slot.holder)(by.node.as_str(), &by.label, None), step.lock.to_string())
     };
-    let steps: Vec<(String, String)> = facts.ring.iter().map(step).collect();
+    let steps: Vec<(String, String)> = ring.iter().map(step).collect();
     Some(((t.slot.deadlock)(&steps), format!("unlock --lock {} --token {}", last.lock, last.entry.token)))
 }
 

@@ -91,6 +91,11 @@ async fn queues(
     Ok((queued, queued::ring_of(&records, OwnerId::of_text(&record.slot.to_string()))))
 }
 
+/// A ring of waits, as commands say it, with the words of the command that opens it; none of no ring.
+pub(crate) fn deadlock(ring: &[DeadlockStep]) -> Option<(String, String)> {
+    locks::deadlock(ring, &english::ENGLISH)
+}
+
 /// What programs are told.
 pub(crate) fn view(facts: &Facts) -> WhyView {
     let (decisions, Explanation { sentence, fix }) = (timeline(facts), explain(facts));

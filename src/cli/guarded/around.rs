@@ -1,14 +1,14 @@
 //! The locks that are held around a guard: by the `cronward lock`, or by the run, that it was started under. Whoever holds them waits
 //! for the guard to end, so a guard that asks for them would wait for itself. It only looks, and before anything is claimed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::cli::ExitCode;
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::told::{AROUND, OWNER};
 use crate::cli::guarded::verdict::Verdict;
-use crate::resource::{Demand, Demands, LockEntry, LockRecord, OwnerId};
+use crate::resource::{Demand, Demands, LockEntry, LockRecord, OwnerId, weigh};
 use crate::store::{LockStore, Store};
 
 /// Why the run would wait for itself; none where it would not.
@@ -52,15 +52,7 @@ pub(super) async fn held_around(
 
 /// Whether what these owners hold of the lock, all together, cannot be held beside the demand.
 fn leaves_no_room(record: &LockRecord, owners: &BTreeSet<OwnerId>, demand: &Demand) -> bool {
-    // What an owner holds several times weighs as much as its heaviest part.
-    let mut weights: BTreeMap<OwnerId, u32> = BTreeMap::new();
-    let mut limit = demand.of();
     let around = |entry: &&LockEntry| owners.contains(&entry.by.owner) && entry.demand.lock() == demand.lock();
-    for entry in record.holders().filter(around) {
-        let weight = weights.entry(entry.by.owner).or_default();
-        *weight = entry.demand.weight().max(*weight);
-        limit = limit.min(entry.demand.of());
-    }
-    let held: u64 = weights.values().map(|weight| u64::from(*weight)).sum();
-    held > 0 && held + u64::from(demand.weight()) > u64::from(limit)
+    let (held, limit) = weigh(record.holders().filter(around));
+    held > 0 && held + u64::from(demand.weight()) > u64::from(limit.min(demand.of()))
 }

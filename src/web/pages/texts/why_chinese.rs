@@ -89,7 +89,7 @@ const SLOT: SlotReasons = SlotReasons {
     waits_for: |locks, ahead, holder| format!("{locks}：前面有 {ahead} 个，持有者为{holder}"),
     deadlock: |ring| {
         let steps: Vec<String> = ring.iter().map(|(who, lock)| format!("{who} 等待 {lock}")).collect();
-        format!("；死锁：{}，依次排在下一个之后", steps.join("，"))
+        format!("死锁：{}，依次排在下一个之后", steps.join("，"))
     },
     holder: |node, label, since| {
         let since = since.map(|since| format!("（自 {since}）")).unwrap_or_default();
