@@ -494,6 +494,13 @@ fn a_ring_of_waits_is_named_with_what_opens_it() {
     let ring = "deadlock: echo on node a waits for y, echo on node b waits for x, each behind the next; end one of them, or: \
                 cronward unlock --lock x --token ";
     assert!(told.stderr.starts_with(ring), "{told:?}");
+    // Who looks at a lock in which nobody of the ring waits is told nothing of it.
+    let _z = running(&place, &["z"], UNTIL_END);
+    let mut behind = place.command(&words(&["z"], &["/bin/true"]));
+    let _behind = Killed(behind.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    until_queued(&place, "z", 2);
+    let told = place.run(&["locks", "z", "--store", STORE]);
+    assert_eq!((told.code, &*told.stderr), (0, ""), "{told:?}");
     let told = place.run(&["locks", "x", "--store", STORE]);
     assert!(told.stdout.contains("waits for a, deadlock") && told.stderr.contains("deadlock: "), "{told:?}");
     let rings: Vec<(bool, bool)> =

@@ -213,6 +213,7 @@ fn a_slot_that_was_over_is_run_once_for_each_request_of_a_person() {
     bench.claim();
     bench.machine.handle_claim(bench.now(), claimed());
     bench.spawned();
+    assert!(bench.told(|event| matches!(event, Event::Granted { past: true, .. })), "the journal says so");
     bench.machine.handle_started(bench.now());
     bench.exits(1);
     failed(&mut bench);

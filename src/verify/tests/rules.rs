@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Book, FILLER, PLAN};
+use super::{Book, FILLER, PLAN, SLOT};
 use crate::verify::Class;
 
 #[test]
@@ -212,4 +212,15 @@ fn a_slot_that_was_over_may_be_begun_by_a_person_and_by_nobody_else() {
     let mut asked = by_hand;
     asked.journals = asked.journals.replace(r#""event":"granted","#, r#""event":"granted","past":true,"#);
     assert!(!asked.faulted().contains(&"late-start"), "{:?}", asked.faulted());
+    // Its fence is smaller than that of a slot since, and is held against those of its own slot.
+    let mut since = Book::default().up("c").run("c", 620.0, 621.0, 1, "success");
+    since.journals = since.journals.replace(SLOT, &SLOT.replace("T14Z", "T15Z").replace("14:10:00", "16:00:00"));
+    since.journals = since.journals.replace("179526960000", "179527320000");
+    asked.journals = since.journals + &asked.journals;
+    assert!(!asked.faulted().contains(&"fence-back"), "{:?}", asked.faulted());
+    let mut back = Book::new().run("a", 1.0, 2.0, 2, "failure").run("b", 700.0, 705.0, 1, "success").later();
+    let (first, rest) = back.journals.split_once("\"settled\"").unwrap();
+    back.journals =
+        format!("{first}\"settled\"{}", rest.replace(r#""event":"granted","#, r#""event":"granted","past":true,"#));
+    assert!(back.faulted().contains(&"fence-back"), "{:?}", back.faulted());
 }

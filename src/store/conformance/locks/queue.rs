@@ -1,7 +1,7 @@
 //! Cases: the order of the queue, and what frees it. Whoever asked first holds first; whoever is dead costs one TTL, with all others
 //! that are dead.
 
-use crate::resource::{AcquireRequest, Acquired, LockRefusal, LockRelease, MOST_ENTRIES};
+use crate::resource::{AcquireRequest, Acquired, LockRefusal, LockRelease, LockRenewal, MOST_ENTRIES};
 use crate::slot::Token;
 use crate::store::Intervention;
 use crate::store::conformance::locks::bench::{
@@ -244,8 +244,10 @@ async fn evicted_is_gone(bench: &LockBench) -> CaseOutcome {
     ensure_eq!(bench.store.evict(&name("x")?, c.token, &audit).await?, Intervention::Unchanged);
     ensure_eq!(bench.store.acquire(&c).await?, Acquired::Refused(LockRefusal::Spent));
     ensure_eq!(bench.store.evict(&name("x")?, held.token, &audit).await?, Intervention::Applied);
-    ensure_is!(bench.store.renew_lock(&held).await?, crate::resource::LockRenewal::Lost { .. });
+    // Whoever was not told that it holds works on nothing, and is not named.
+    ensure_eq!(bench.store.renew_lock(&held).await?, LockRenewal::Lost { to: None });
     bench.hold(&b).await?;
+    ensure_is!(bench.store.renew_lock(&held).await?, LockRenewal::Lost { to: Some(_) });
     ensure_is!(bench.release(&held).await?, LockRelease::Overtaken { by: Some(_) });
     let (now, records) = bench.store.locks(&[name("x")?]).await?;
     let audits: Vec<_> = records.iter().flat_map(|record| &record.audit).collect();
