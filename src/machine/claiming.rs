@@ -23,7 +23,7 @@ use crate::error::{Applied, StoreError};
 use crate::event::Event;
 use crate::job::{NodeName, OnStoreError};
 use crate::machine::running::Hold;
-use crate::machine::slot::{Phase, WaitReason};
+use crate::machine::slot::{Behind, Phase, WaitReason};
 use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::Claim;
 use crate::slot::{Lease, Trigger};
@@ -103,6 +103,7 @@ impl SlotMachine {
 
     fn claim_answered(&mut self, now: Now, asked: AnsweredClaim, claim: Claim) {
         let sent = asked.sent;
+        let behind = self.behind.take();
         match claim {
             Claim::Claimed { attempt, used, at, revision } => {
                 let lease = Lease { revision, ..self.request().granted(attempt, at) };
@@ -123,7 +124,11 @@ impl SlotMachine {
                     // had not heard of), and it would be refused for ever.
                     self.token = self.token.next();
                 }
-                self.wait_for_others(now, sent + remaining, pace::SPREAD_RELEASE, WaitReason::Others);
+                let refused_until = sent + remaining;
+                match behind.filter(|behind| behind.is_still(refused_until) && self.drain_until.is_none()) {
+                    Some(behind) => self.wait_behind(now, Behind { refused_until, ..behind }),
+                    None => self.wait_for_others(now, refused_until, pace::SPREAD_RELEASE, WaitReason::Others),
+                }
             }
             Claim::Blocked { remaining, .. } => {
                 self.wait_for_others(now, sent + remaining, SPREAD_LAPSE, WaitReason::Older);
@@ -318,12 +323,19 @@ impl SlotMachine {
 
     fn wake_waiting(&mut self, now: Now, spread: Duration, shortens: impl Fn(WaitReason) -> bool) {
         let until = now.mono + self.spread(spread);
-        // Whatever it hears, a node whose own attempt failed waits longest, so that another one gets the retry.
-        if let Phase::Waiting(wait) = &mut self.phase
-            && shortens(wait.why)
-            && wait.why != WaitReason::OwnFailure
-        {
-            wait.until = wait.until.min(until);
+        let Phase::Waiting(wait) = &mut self.phase else { return };
+        if wait.why != WaitReason::OwnFailure {
+            if shortens(wait.why) {
+                wait.until = wait.until.min(until);
+            }
+            return;
+        }
+        // What it hears may be an operator who ended the wait, or its own failure. So it looks, after everybody else.
+        if let Some(behind) = self.behind {
+            let look = now.mono + behind.handicap;
+            if shortens(wait.why) && behind.allows(look) {
+                wait.until = wait.until.min(look);
+            }
         }
     }
 

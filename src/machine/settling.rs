@@ -6,7 +6,7 @@ use crate::clock::{CLOCK_OFF, Mono, Now, earlier};
 use crate::error::StoreError;
 use crate::event::Event;
 use crate::machine::running::{Cause, Hold, Renewing};
-use crate::machine::slot::{Phase, WaitReason};
+use crate::machine::slot::{Behind, Phase, WaitReason};
 use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
 use crate::resource::Demand;
@@ -206,14 +206,29 @@ impl SlotMachine {
             let until = now.mono + self.spread(pace::SPREAD_RELEASE);
             return self.wait(until, WaitReason::Paused);
         }
-        let wait = retry_after + pace::own_handicap(retry_after, self.assignment.poll);
+        let handicap = pace::own_handicap(retry_after, self.assignment.poll);
+        if outcome != Outcome::GivenBack && !is_overtaken {
+            return self.wait_behind(now, Behind { refused_until: now.mono + retry_after, handicap });
+        }
+        let wait = retry_after + handicap;
         // After the end nobody asks for the slot again.
         let is_over = now.mono >= self.end && !self.assignment.past;
         let wait = if is_over { wait } else { wait.max(pace::after_queue(self.left)) };
-        let until = now.mono + wait;
-        // By a clock that is ahead the slot seems over while others still wait for the retry.
-        let over = self.end + CLOCK_OFF;
-        self.wait(if now.mono < self.end { until.min(over) } else { until }, WaitReason::OwnFailure);
+        self.wait(self.until_over(now, now.mono + wait), WaitReason::OwnFailure);
+    }
+
+    /// The failing node waits longest, so that another one gets the retry.
+    pub(super) fn wait_behind(&mut self, now: Now, behind: Behind) {
+        let until = self.until_over(now, behind.refused_until + behind.handicap);
+        let look = now.mono + pace::LOOK_BEHIND;
+        let until = if self.assignment.poll.is_some() && behind.allows(look) { until.min(look) } else { until };
+        self.behind = Some(behind);
+        self.wait(until, WaitReason::OwnFailure);
+    }
+
+    /// By a clock that is ahead the slot seems over while others still wait for the retry.
+    fn until_over(&self, now: Now, until: Mono) -> Mono {
+        if now.mono < self.end { until.min(self.end + CLOCK_OFF) } else { until }
     }
 
     fn settling_failed(&mut self, now: Now, error: &StoreError) {

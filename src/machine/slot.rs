@@ -102,6 +102,8 @@ pub struct SlotMachine {
     pub(super) locks: Option<Box<JobLocks>>,
     /// How often in a row its locks were waited for in vain.
     pub(super) left: u32,
+    /// Set from the failure of an own attempt until the store no longer refuses it for that.
+    pub(super) behind: Option<Behind>,
     draws: u64,
     actions: VecDeque<Action>,
     events: VecDeque<Event>,
@@ -141,7 +143,7 @@ pub(super) struct Wait {
 pub(super) enum WaitReason {
     /// Somebody holds the lease, or waits out a failure.
     Others,
-    /// This node's own attempt failed: it waits longest, whatever it hears.
+    /// This node's own attempt failed: it waits longest.
     OwnFailure,
     /// An older slot runs.
     Older,
@@ -151,6 +153,27 @@ pub(super) enum WaitReason {
     Early,
     /// The store could not be asked.
     StoreError,
+}
+
+/// How a node whose own attempt failed lets the others go first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Behind {
+    /// Until then the store refuses everybody, as far as this node can tell.
+    pub(super) refused_until: Mono,
+    /// So much longer it waits than the others.
+    pub(super) handicap: Duration,
+}
+
+impl Behind {
+    /// A look this far ahead of the end of the wait takes the retry from nobody: it starts something only where an operator has ended the wait.
+    pub(super) fn allows(self, look: Mono) -> bool {
+        look + self.handicap < self.refused_until
+    }
+
+    /// Whether a wait that ends then is still that of the own failure. Nobody fails before it is over, so another's ends later.
+    pub(super) fn is_still(self, refused_until: Mono) -> bool {
+        refused_until <= self.refused_until + self.handicap
+    }
 }
 
 /// Store errors in a row while claiming.
@@ -192,6 +215,7 @@ impl SlotMachine {
             ran_unguarded: false,
             locks: None,
             left: 0,
+            behind: None,
             draws: 0,
             actions: VecDeque::new(),
             events: VecDeque::new(),

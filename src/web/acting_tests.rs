@@ -775,7 +775,7 @@ async fn the_form_of_each_action_is_chinese_for_whoever_reads_chinese() {
         }
     }
     for (part, sentence) in [
-        ("effect", "2 次尝试不再计数；除非任务已暂停，节点会立即再次运行该时间槽"),
+        ("effect", "2 次尝试不再计数；除非任务已暂停，节点会在几秒内再次运行该时间槽"),
         ("effect", "时间槽不再是已完成状态"),
         ("effect", "节点 b 上的第 2 次尝试将失去租约，其他节点可以启动该时间槽"),
         ("effect", "时间槽视为已完成，不再有节点运行它"),

@@ -16,7 +16,7 @@ pub(crate) const ENGLISH: ActionTexts = ActionTexts {
             used => format!("{used} attempts no longer count"),
         },
         no_longer_done: "the slot is no longer done",
-        at_once: "nodes run the slot again at once, unless the job is paused",
+        runs_again: "nodes run the slot again within seconds, unless the job is paused",
         by_command: |end, trigger| format!("the slot ended at {end}; to run it now: {trigger}"),
         starter,
         when: |starts| format!("the slot runs when {starts} again"),

@@ -48,7 +48,7 @@ fn effects_of_reset(
     }
     let end = instant(record.slot.end());
     parts.push(match ((t.starter)(job.entry.origin), record.slot.end() > now) {
-        (None, true) => t.at_once.to_owned(),
+        (None, true) => t.runs_again.to_owned(),
         (None, false) => {
             let trigger = format!("trigger {} --past", record.slot);
             (t.by_command)(&end, &line.command_of_file(trigger, job.spec.is_some()))

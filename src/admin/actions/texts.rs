@@ -22,7 +22,7 @@ pub(crate) struct ResetTexts {
     /// How many attempts no longer count.
     pub(crate) counts: fn(u32) -> String,
     pub(crate) no_longer_done: &'static str,
-    pub(crate) at_once: &'static str,
+    pub(crate) runs_again: &'static str,
     /// When the slot ended, and the command that runs it.
     pub(crate) by_command: fn(&str, &str) -> String,
     /// Who starts a job that no daemon plans, as the middle of the next sentence; none for a job of a file.

@@ -54,7 +54,7 @@ async fn a_reset_takes_attempts_out_of_the_count_and_is_recorded_with_its_reason
     let said = said!(scene, verbs::reset_in, "billing", "--yes", "--reason", "disk is free again").unwrap();
     assert!(
         said.starts_with(
-            "reset billing@2026-11-21T14Z: 3 attempts no longer count; nodes run the slot again at once, unless the job is paused\ncannot be undone; "
+            "reset billing@2026-11-21T14Z: 3 attempts no longer count; nodes run the slot again within seconds, unless the job is paused\ncannot be undone; "
         ),
         "{said}"
     );

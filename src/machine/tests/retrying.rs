@@ -25,14 +25,78 @@ fn the_failing_node_waits_longer_than_the_others() {
     assert_eq!(bench.claim().trigger, Trigger::Retry);
 }
 
-#[test]
-fn the_failing_node_does_not_run_because_of_its_own_message() {
-    let (mut bench, _) = Bench::at_tick(Policy::default());
+/// Has failed, and hears of it.
+fn failed_and_heard(policy: Policy) -> Bench {
+    let (mut bench, _) = Bench::at_tick(policy);
     fail_as(&mut bench, 1);
     bench.release(Ok(Release::Released));
+    bench.wake(WakeKind::Released);
+    bench
+}
+
+#[test]
+fn the_failing_node_looks_after_the_others_whether_an_operator_ended_the_wait() {
+    let mut bench = failed_and_heard(Policy::default());
+    assert_eq!(bench.until_timer(), Duration::from_millis(2_500), "so long after the others");
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), granted(2));
+    assert_eq!(bench.spawned().attempt, 2);
+}
+
+#[test]
+fn the_failing_node_does_not_run_because_of_its_own_message() {
+    let mut bench = failed_and_heard(Policy::default());
+    bench.machine.handle_wake(bench.now(), &Wake::Resync);
+    bench.until_timer();
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Backoff { remaining: Duration::from_millis(7_500) }));
+    assert_eq!(bench.until_timer(), seconds(10), "it still waits longer than the others");
+    assert_eq!(bench.claim().trigger, Trigger::Retry);
+}
+
+#[test]
+fn who_failed_and_then_another_has_the_next_retry_with_everybody() {
+    let mut bench = failed_and_heard(Policy::default());
+    bench.until_timer();
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Backoff { remaining: Duration::from_millis(7_500) }));
+    bench.until_timer();
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Backoff { remaining: seconds(9) }));
+    let wait = bench.until_timer();
+    assert!(wait >= seconds(9) && wait < Duration::from_millis(9_100), "{wait:?}");
+}
+
+#[test]
+fn the_failing_node_does_not_look_where_that_could_take_the_retry_from_another() {
+    let retry = RetryPolicy { delay: Duration::from_millis(400), ..Policy::default().retry };
+    let mut bench = failed_and_heard(Policy { retry, ..Policy::default() });
+    assert_eq!(bench.until_timer(), Duration::from_millis(650));
+}
+
+#[test]
+fn the_failing_node_looks_by_its_timer_where_the_store_tells_of_nothing() {
+    let retry = RetryPolicy { delay: seconds(60), ..Policy::default().retry };
+    let poll = Some(seconds(1));
+    let (mut bench, _) = Bench::with(Assignment { poll, ..assignment(Policy { retry, ..Policy::default() }) });
+    fail_as(&mut bench, 1);
+    bench.release(Ok(Release::Released));
+    let mut waits = Vec::new();
+    for remaining in [50, 40, 30, 20, 10, 5] {
+        waits.push(bench.until_timer().as_secs());
+        bench.claim();
+        bench.machine.handle_claim(bench.now(), Ok(Claim::Backoff { remaining: seconds(remaining) }));
+    }
+    assert_eq!(waits, [10, 10, 10, 10, 10, 15]);
+}
+
+#[test]
+fn who_was_overtaken_does_not_look_because_of_its_own_message() {
+    let (mut bench, _) = Bench::at_tick(Policy::default());
+    fail_as(&mut bench, 1);
+    bench.release(Ok(Release::Overtaken { by: other() }));
     let timer = bench.machine.poll_timeout();
     bench.wake(WakeKind::Released);
-    bench.machine.handle_wake(bench.now(), &Wake::Resync);
     assert_eq!(bench.machine.poll_timeout(), timer);
 }
 

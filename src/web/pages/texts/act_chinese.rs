@@ -14,7 +14,7 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
             used => format!("{used} 次尝试不再计数"),
         },
         no_longer_done: "时间槽不再是已完成状态",
-        at_once: "除非任务已暂停，节点会立即再次运行该时间槽",
+        runs_again: "除非任务已暂停，节点会在几秒内再次运行该时间槽",
         by_command: |end, trigger| format!("时间槽已于 {end} 结束；如需现在运行，请执行：{trigger}"),
         starter,
         when: |starts| format!("待{starts}时，该时间槽才会运行"),
