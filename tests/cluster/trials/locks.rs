@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::daemon::Daemon;
 use crate::place::Place;
 use crate::shared_store::SharedStore;
-use crate::{jobs, wait};
+use crate::{jobs, recorder, wait};
 
 /// Whoever holds the lock `db`, until told to go.
 struct Stranger<'a> {
@@ -190,4 +190,60 @@ pub(super) fn the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a
     let run = place.end_of_run(1);
     assert_eq!((run.attempt, &run.node), (2, &other.name));
     assert_eq!(numbers(&done(place, store, "work")), [Some(2), Some(0)], "as after any crash");
+}
+
+pub(super) fn the_timeout_counts_from_the_start_of_the_command(place: &Place, store: &SharedStore) {
+    let recorded = locking("work", 0.1);
+    let job = recorded.replace("[\"/bin/sh\", \"record.sh\"", "[\"/bin/sh\", \"deadline.sh\"");
+    assert_ne!(job, recorded);
+    place.write("deadline.sh", "echo $CRONWARD_DEADLINE >deadline; exec /bin/sh record.sh \"$@\"\n");
+    place.jobs(&file(&job));
+    let stranger = Stranger::holding(place, store);
+    let [node] = place.nodes(["a"], store.url());
+    node.says("waiting for locks");
+    // By so much the end would be too early, were it counted from the wait.
+    wait::let_pass(Duration::from_millis(300));
+    let freed_ms = wait::now_ms();
+    stranger.goes();
+    let run = place.end_of_run(1);
+    let told = std::fs::read_to_string(place.file("deadline")).unwrap();
+    let deadline = chrono::DateTime::parse_from_rfc3339(told.trim()).unwrap().timestamp_millis();
+    let timeout_ms = 300_000;
+    assert!((freed_ms..=run.start_ms).contains(&(deadline - timeout_ms)), "{freed_ms} {deadline} {run:?}");
+    assert_eq!(numbers(&done(place, store, "work")), [Some(1), Some(0)]);
+}
+
+pub(super) fn a_lock_is_free_while_its_job_waits_for_a_retry(place: &Place, store: &SharedStore) {
+    let fails = jobs::recorded("work", &jobs::one_slot(wait::SOON), 0.1, 1);
+    place.jobs(&file(&format!("{fails}locks = [\"db\"]\nretry_delay = \"10m\"\n")));
+    let [node] = place.nodes(["a"], store.url());
+    let slot = node.says("run ended")["slot"].as_str().unwrap().to_owned();
+    // It never would, were the lock kept until the retry.
+    let stranger = Stranger::holding(place, store);
+    assert_eq!(queue(place, store), ["stranger"]);
+    assert_eq!(numbers(&place.json(&["show", &format!("work@{slot}")], store.url())), [Some(1), Some(0)]);
+    assert_eq!(place.cronward(&["reset", &format!("work@{slot}"), "--yes", "--store", store.url()]).code, 0);
+    node.says("waiting for locks");
+    assert_eq!(place.runs().len(), 1, "the next attempt asks anew");
+    stranger.goes();
+    place.end_of_run(2);
+}
+
+pub(super) fn a_slot_that_waits_for_the_one_before_it_asks_for_no_lock(place: &Place, store: &SharedStore) {
+    let when = jobs::every(10);
+    let command = "until [ -e go ]; do sleep 0.05; done; exec /bin/sh record.sh 0.1";
+    place.jobs(&file(&format!("[jobs.work]\n{when}\ncommand = \"{command}\"\nlocks = [\"db\"]\n")));
+    let [node] = place.nodes(["a"], store.url());
+    let first = node.says("run started");
+    let second_ms = recorder::start_ms(&first["slot"]) + 10_000;
+    let second = chrono::DateTime::from_timestamp_millis(second_ms).unwrap().format("%Y-%m-%dT%H:%M:%SZ").to_string();
+    wait::until_true("the second slot found the first one running", || {
+        let why = place.json(&["why", &format!("work@{second}")], store.url());
+        why["decisions"].as_array().unwrap().iter().any(|entry| entry["what"] == "blocked")
+    });
+    assert_eq!(queue(place, store), ["a"], "of the first slot alone");
+    std::fs::write(place.file("go"), "").unwrap();
+    place.end_of_run(2);
+    let runs = place.runs();
+    assert!(runs[0].end_ms.is_some_and(|end| end <= runs[1].start_ms), "{runs:?}");
 }

@@ -1,8 +1,8 @@
 //! Cases: readers and writers, permits, and one owner that takes more.
 
-use crate::resource::{AcquireRequest, Acquired, LockRefusal, LockRelease};
+use crate::resource::{AcquireRequest, Acquired, LockRefusal, LockRelease, LockRenewal};
 use crate::store::conformance::CaseOutcome;
-use crate::store::conformance::locks::bench::{LockBench, LockCase, lock_case, read, some, write};
+use crate::store::conformance::locks::bench::{LockBench, LockCase, lock_case, name, read, some, write};
 
 pub(super) const CASES: &[LockCase] = &[
     lock_case!(readers_share, K1),
@@ -14,6 +14,9 @@ pub(super) const CASES: &[LockCase] = &[
     lock_case!(reentry_same_owner, K9),
     lock_case!(recursive_read_behind_writer, K9),
     lock_case!(downgrade, K9),
+    lock_case!(writer_that_reads_too, K9),
+    lock_case!(each_entry_of_an_owner_lapses_alone, K4, K9),
+    lock_case!(readers_and_writers_in_any_order, K1, K2),
     lock_case!(upgrade_refused_not_hung, K9),
 ];
 
@@ -120,6 +123,74 @@ async fn downgrade(bench: &LockBench) -> CaseOutcome {
     bench.wait(&r).await?;
     bench.release(&reading).await?;
     bench.hold(&w).await?;
+    Ok(())
+}
+
+async fn writer_that_reads_too(bench: &LockBench) -> CaseOutcome {
+    let writing = bench.hold(&bench.owned("o", "a", &[write("x")?])?).await?;
+    let reading = bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
+    let reader = bench.queue("r", &[read("x")?]).await?;
+    bench.release(&reading).await?;
+    bench.wait(&reader).await?;
+    let again = bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
+    bench.release(&writing).await?;
+    bench.hold(&reader).await?;
+    let writer = bench.queue("w", &[write("x")?]).await?;
+    bench.release(&again).await?;
+    bench.wait(&writer).await?;
+    Ok(())
+}
+
+async fn each_entry_of_an_owner_lapses_alone(bench: &LockBench) -> CaseOutcome {
+    let writing = bench.hold(&bench.owned("o", "a", &[write("x")?])?).await?;
+    let reading = bench.hold(&bench.owned("o", "a", &[read("x")?])?).await?;
+    let (reader, writer) = (bench.queue("r", &[read("x")?]).await?, bench.queue("w", &[write("x")?]).await?);
+    bench.probe.expire(&name("x")?, Some(writing.token)).await?;
+    let other = bench.hold(&reader).await?;
+    bench.wait(&writer).await?;
+    bench.probe.expire(&name("x")?, Some(other.token)).await?;
+    let (_, by) = bench.wait(&writer).await?;
+    ensure_eq!(by.node.as_str(), "a");
+    ensure_eq!(bench.store.renew_lock(&reading).await?, LockRenewal::Renewed);
+    bench.probe.expire(&name("x")?, Some(reading.token)).await?;
+    bench.hold(&writer).await?;
+    Ok(())
+}
+
+/// Thirty over two connections, of whom every third writes: whoever is asked holds where all in front are readers as it is, or nobody is there.
+async fn readers_and_writers_in_any_order(bench: &LockBench) -> CaseOutcome {
+    let another = bench.another().await?;
+    let connection = |at: usize| if at.is_multiple_of(2) { &bench.store } else { &another };
+    let mut queue = Vec::new();
+    for at in 0..30_usize {
+        let demand = if at % 3 == 1 { write("x")? } else { read("x")? };
+        let request = bench.request(&format!("n{at}"), &[demand])?;
+        connection(at).acquire(&request).await?;
+        queue.push((at % 3 == 1, request));
+    }
+    let mut turn = 0;
+    while let Some((first_writes, _)) = queue.first() {
+        // Another one of those who hold leaves each time.
+        let holding = if *first_writes { 1 } else { queue.iter().take_while(|(writes, _)| !writes).count() };
+        let mut leaves = None;
+        for (at, (_, request)) in queue.iter().enumerate() {
+            let answer = connection(at + turn).acquire(request).await?;
+            match answer {
+                Acquired::Held { fence, places, .. } if at < holding => {
+                    if at == turn % holding {
+                        leaves = Some((at, request.granted(fence, places)));
+                    }
+                }
+                Acquired::Waiting { .. } if at >= holding => {}
+                other => return Err(format!("{at} behind {holding} who hold: {other:?}").into()),
+            }
+        }
+        let Some((at, hold)) = leaves else { return Err("nobody holds".to_owned().into()) };
+        ensure_eq!(connection(turn).release(&hold.exit(false)).await?, LockRelease::Released);
+        queue.remove(at);
+        turn += 1;
+    }
+    ensure_eq!(bench.nodes("x").await?, (String::new(), String::new()));
     Ok(())
 }
 

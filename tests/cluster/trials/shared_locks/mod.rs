@@ -45,7 +45,10 @@ pub(super) const CASES: &[Case] = cases![
         locks::a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back,
         locks::whoever_drains_while_it_waits_leaves_the_slot_and_its_attempt_to_another,
         locks::the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a_second_attempt,
-        locks::two_jobs_that_name_one_lock_run_one_after_the_other;
+        locks::two_jobs_that_name_one_lock_run_one_after_the_other,
+        locks::a_slot_that_waits_for_the_one_before_it_asks_for_no_lock,
+        locks::a_lock_is_free_while_its_job_waits_for_a_retry,
+        locks::the_timeout_counts_from_the_start_of_the_command;
     WITH_A_CLOCK:
         clocks::clocks_that_are_off_by_an_hour_change_neither_order_nor_lapses;
     WHERE_ONE_IS_CUT_OFF:

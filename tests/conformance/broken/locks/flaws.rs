@@ -28,7 +28,14 @@ pub(super) fn controls() -> Vec<LockControl> {
             || Arc::new(EverybodyShares),
             &["locks::exclusive_excludes", "locks::fifo", "locks::no_overtaking_by_newcomer"],
         ),
-        of(|| Arc::new(NobodyShares), &["locks::readers_share", "locks::readers_behind_writer_go_together"]),
+        of(
+            || Arc::new(NobodyShares),
+            &[
+                "locks::readers_share",
+                "locks::readers_behind_writer_go_together",
+                "locks::readers_and_writers_in_any_order",
+            ],
+        ),
         of(|| Arc::new(EachConnectionAlone), &["locks::two_processes_exclude_each_other"]),
         of(|| Arc::new(OneNamespace), &["locks::namespaces_never_touch"]),
         of(|| Arc::new(EachAskIsNew), &["locks::same_token_is_one_entry", "locks::retry_is_no_reentry"]),
@@ -73,9 +80,12 @@ pub(super) fn controls() -> Vec<LockControl> {
                 "locks::reentry_same_owner",
                 "locks::recursive_read_behind_writer",
                 "locks::downgrade",
+                "locks::writer_that_reads_too",
+                "locks::each_entry_of_an_owner_lapses_alone",
                 "locks::upgrade_refused_not_hung",
             ],
         ),
+        of(|| Arc::new(ReleaseOfAllOfAnOwner), &["locks::reentry_same_owner", "locks::writer_that_reads_too"]),
         of(|| Arc::new(UpgradeWaits), &["locks::upgrade_refused_not_hung"]),
         of(
             || Arc::new(OneLockAfterTheOther),
@@ -499,6 +509,23 @@ impl LockFlaw for ReleaseByName {
             entries(ledger, &exit.demands.names(), now).into_iter().filter(|entry| entry.holds).collect();
         let answer = ledger.release(exit, now);
         holders.iter().for_each(|entry| expire(ledger, &exit.demands.names(), Some(entry.token), now));
+        answer
+    }
+}
+
+/// A release of one entry takes all that its owner has: one count for an owner, set back to zero.
+#[derive(Debug)]
+struct ReleaseOfAllOfAnOwner;
+
+impl LockFlaw for ReleaseOfAllOfAnOwner {
+    fn release(&self, ledger: &mut Ledger, exit: &LockExit, now: DateTime<Utc>) -> LockRelease {
+        let names = exit.demands.names();
+        let before = entries(ledger, &names, now);
+        let answer = ledger.release(exit, now);
+        let owner = before.iter().find(|entry| entry.token == exit.token).map(|entry| entry.by.owner);
+        for entry in before.iter().filter(|entry| Some(entry.by.owner) == owner) {
+            expire(ledger, &names, Some(entry.token), now);
+        }
         answer
     }
 }

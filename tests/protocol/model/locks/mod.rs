@@ -174,6 +174,35 @@ fn a_store_that_loses_all_it_knows() {
     holds("readers, a flush", world(one_each(&[read("a"), write("a"), read("a")]), flush), &[is::RESTORED, is::SHARED]);
 }
 
+/// Every shape of requests that has a test of its own above, beside this one fault.
+fn each_shape(fault: &str, faults: Faults, possible: &[&'static str]) {
+    let pair = |a, b| Client::new(vec![write(a), write(b)]);
+    let again = |first: Demand, second: Demand, other: Demand| {
+        vec![Client::new(vec![first]), Client { after: Some(0), ..Client::new(vec![second]) }, Client::new(vec![other])]
+    };
+    let shapes = [
+        ("permits", one_each(&[some("a", 2, 3), some("a", 1, 3), some("a", 1, 2)])),
+        ("opposite order", vec![pair("a", "b"), pair("b", "a"), Client::new(vec![write("a")])]),
+        ("a ring of three", vec![pair("a", "b"), pair("b", "c"), pair("c", "a")]),
+        ("re-entrance", again(write("a"), write("a"), write("a"))),
+        ("an upgrade", again(read("a"), write("a"), read("a"))),
+        ("a downgrade", again(write("a"), read("a"), write("a"))),
+    ];
+    for (shape, clients) in shapes {
+        holds(&format!("{shape}, {fault}"), world(clients, faults), possible);
+    }
+}
+
+#[test]
+fn each_shape_with_a_death() {
+    each_shape("a death", Faults { crashes: 1, ..NONE }, &[is::TAKEN_OVER]);
+}
+
+#[test]
+fn each_shape_in_a_store_that_loses_all_it_knows() {
+    each_shape("a flush", Faults { flushes: 1, ..NONE }, &[is::RESTORED]);
+}
+
 #[test]
 fn an_operator_who_takes_somebody_out() {
     let one = Faults { evictions: 1, late: 1, ..NONE };
