@@ -9,8 +9,13 @@ mkdir -p "$work/bin"
 ln -sf "$CRONWARD" "$work/bin/cronward"
 export PATH=$work/bin:$PATH
 pids=()
-# By number, and each of them was started here.
-trap 'kill "${pids[@]}" 2>/dev/null || true; wait' EXIT
+# By number, and each of them was started here; of a group all that it has started.
+leave() {
+    local pid
+    for pid in "${pids[@]}"; do kill -- "-$pid" 2>/dev/null || kill "$pid" 2>/dev/null || true; done
+    wait
+}
+trap leave EXIT
 trap 'exit 143' TERM
 
 fail() {
@@ -296,6 +301,7 @@ apply_cronjob() {
 
 # On a machine that is too busy for the steps within a minute, once more.
 moved() {
+    set +m
     local try status
     for try in 1 2 3 4 5; do
         status=0
@@ -308,7 +314,10 @@ moved() {
 
 moving=()
 for from in crontab cronjob; do
+    # A group of its own, which is stopped as a whole.
+    set -m
     moved $from &
+    set +m
     moving+=($!)
     pids+=($!)
 done
