@@ -6,6 +6,7 @@ use std::io::Write as _;
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::admin::words::harmless;
 use crate::cli::console::{self, Console};
 use crate::cli::failure::{ExitCode, Failure};
 #[cfg(feature = "notify")]
@@ -233,7 +234,11 @@ fn finish(result: Result<(), Failure>, console: &mut Console) -> u8 {
 fn explain_usage_error(told: &clap::Error, commands: &Command, console: &mut Console) -> ExitCode {
     if told.use_stderr() && told.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let verb = std::env::args_os().nth(1).and_then(|verb| commands.find_subcommand(verb));
-        console.note(one_line(told, verb));
+        let line = one_line(told, verb);
+        console.note(match not_text(std::env::args_os()).filter(|_| told.kind() == ErrorKind::InvalidUtf8) {
+            Some(argument) => line.replacen("invalid UTF-8 was detected in one or more arguments", &argument, 1),
+            None => line,
+        });
         return ExitCode::Usage;
     }
     let written = told.print().and_then(|()| std::io::stdout().flush());
@@ -246,6 +251,15 @@ fn explain_usage_error(told: &clap::Error, commands: &Command, console: &mut Con
         console.error(&unwritten);
     }
     unwritten.exit_code()
+}
+
+/// The first argument that is not UTF-8, by its place. A command's own arguments, which may be anything, come last.
+fn not_text(arguments: impl Iterator<Item = std::ffi::OsString>) -> Option<String> {
+    let (place, argument) = arguments.enumerate().skip(1).find(|(_, argument)| argument.to_str().is_none())?;
+    let argument = argument.to_string_lossy();
+    // A url may have a password.
+    let shown = if argument.contains("://") { String::new() } else { format!(", {},", harmless(&argument)) };
+    Some(format!("argument {place}{shown} is not UTF-8"))
 }
 
 /// clap's paragraphs as one line, like every other error: what is wrong, what may be meant, and whose help to read.
@@ -319,6 +333,18 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn an_argument_that_is_not_text_is_named_and_a_url_by_its_place_alone() {
+        use std::os::unix::ffi::OsStringExt;
+        let told = |argument: &[u8]| {
+            let words = [b"cronward".to_vec(), b"lock".to_vec(), argument.to_vec(), b"\xff".to_vec()];
+            not_text(words.into_iter().map(std::ffi::OsString::from_vec))
+        };
+        assert_eq!(told(b"a\xffb").as_deref(), Some("argument 2, a\u{fffd}b, is not UTF-8"));
+        assert_eq!(told(b"redis://u:secret@h\xff").as_deref(), Some("argument 2 is not UTF-8"));
+        assert_eq!(told(b"x").as_deref(), Some("argument 3, \u{fffd}, is not UTF-8"));
     }
 
     #[test]

@@ -44,10 +44,10 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Held(String),
     /// The store could not answer.
-    #[error("{}{}", .0, way_out(.0))]
+    #[error("{}{}", .0, way_out(.0.kind, &.0.message))]
     Store(StoreError),
     /// The store could not answer when a part was done: which, and the error that kept it from the rest.
-    #[error("{}: {}{}", .0, .1, way_out(.1))]
+    #[error("{}: {}{}", .0, .1, way_out(.1.kind, &.1.message))]
     Partly(String, StoreError),
     /// The result could not be written.
     #[error("cannot write the result: {0}")]
@@ -108,13 +108,13 @@ impl From<StoreError> for Failure {
 }
 
 /// What to do about a store that could not answer, unless its own message says it.
-fn way_out(error: &StoreError) -> String {
-    let told = if error.is_transient() { &[';'][..] } else { &[';', ':'] };
-    if error.message.contains(told) { String::new() } else { format!("; {}", advice(error.kind)) }
+pub(crate) fn way_out(kind: ErrorKind, message: &str) -> String {
+    let told = if kind.is_transient() { &[';'][..] } else { &[';', ':'] };
+    if message.contains(told) { String::new() } else { format!("; {}", advice(kind)) }
 }
 
 /// What to do about a store that fails like this.
-pub(crate) const fn advice(kind: ErrorKind) -> &'static str {
+const fn advice(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Unavailable => "check that the store is running and reachable, then try again",
         ErrorKind::Timeout => "try again, or raise [store] op_timeout",
@@ -122,7 +122,9 @@ pub(crate) const fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::Denied => "check the user, the password and the user's rights",
         ErrorKind::ReadOnly => "name a store that accepts writes",
         ErrorKind::Corrupt => "another program writes there: give cronward its own store or namespace",
-        ErrorKind::Unsupported | ErrorKind::Unknown => "name a store of a supported kind and version",
+        ErrorKind::Unsupported | ErrorKind::Unknown => {
+            "correct the store's url, or name a server of a supported kind and version"
+        }
     }
 }
 

@@ -114,6 +114,21 @@ fn a_lock_without_an_end_is_told_loudly_and_nothing_starts() {
     }
 }
 
+#[test]
+fn a_key_that_is_no_lock_is_named_and_left_alone() {
+    let (place, server) = (Place::new(), RedisServer::start());
+    server.command(&["RPUSH", "billing-lock", "an item of a list"]);
+    let refused = exec(&place, &server.url(), &[], "echo never");
+    assert_eq!((refused.code, &*refused.stdout), (69, ""));
+    for words in
+        ["claim: billing-lock holds", "something else there than a lock", "locks with; the command was not started"]
+    {
+        assert!(refused.stderr.contains(words), "{words}: {}", refused.stderr);
+    }
+    assert!(!refused.stderr.contains("cronward:default"), "{}", refused.stderr);
+    assert_eq!(server.number(&["LLEN", "billing-lock"]), 1);
+}
+
 fn verb(place: &Place, server: &RedisServer, verb: &str) -> Ended {
     // The registry hears of a job that no file knows as soon as its command runs.
     wait::until_true("the job", || server.number(&["HEXISTS", "cronward:default:jobs", "billing"]) == 1);

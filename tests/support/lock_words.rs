@@ -134,6 +134,36 @@ pub async fn one_is_told_elsewhere([store, other]: &[Arc<dyn LockStore>; 2]) {
     assert!(hints[1].try_recv().is_err(), "it is not for this one");
 }
 
+/// The server goes and comes again: whoever listens hears hints as before, and is told to look where some may be lost.
+pub async fn hints_come_again([store, other]: &[Arc<dyn LockStore>; 2], are_lost: bool, restart: impl FnOnce()) {
+    async fn once_it_answers(store: &dyn LockStore, request: &AcquireRequest) -> Acquired {
+        let answers = async {
+            loop {
+                if let Ok(acquired) = store.acquire(request).await {
+                    return acquired;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(LIMIT, answers).await.expect("an answer")
+    }
+    let (first, second) = (asking(1, &["a"]), asking(2, &["a"]));
+    let mut hints = other.listen(second.instance);
+    assert_eq!(next_hint(&mut hints).await, LockHint::Resync);
+    let before = held(&**store, &asking(3, &["a"])).await;
+    store.release(&before.exit(false)).await.unwrap();
+    restart();
+    if are_lost {
+        assert_eq!(next_hint(&mut hints).await, LockHint::Resync, "who waits looks");
+    }
+    let Acquired::Held { fence, places, .. } = once_it_answers(&**store, &first).await else { panic!("it is free") };
+    assert!(fence > before.fence);
+    assert!(matches!(once_it_answers(&**other, &second).await, Acquired::Waiting { .. }));
+    let exit = first.granted(fence, places).exit(false);
+    assert_eq!(store.release(&exit).await.unwrap(), LockRelease::Released);
+    assert_eq!(next_ready(&mut hints).await, second.token);
+}
+
 /// Locks that were used and left are removed once the retention is over, and one that is held is kept.
 pub async fn idle_locks_are_removed([patient, hasty]: &[Arc<dyn LockStore>; 2]) {
     let lease = held(&**patient, &asking(1, &["kept"])).await;

@@ -14,7 +14,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -37,6 +37,8 @@ pub enum Mode {
     LoseReplies,
     /// From the first request on that has these words in it, replies are swallowed, to that connection.
     LoseRepliesTo(&'static str),
+    /// Every so manieth reply that has these words in it is swallowed, and the connection lives on.
+    LoseSome(&'static str, usize),
     /// The first request that has these words in it waits, with all behind it, until another mode is set ([`Proxy::held`]).
     HoldRequest(&'static str),
     /// Both are, and nothing closes: a link that is silently gone.
@@ -57,6 +59,8 @@ struct Link {
     close: CancellationToken,
     changed: Arc<Notify>,
     held: Arc<Notify>,
+    /// Replies so far that [`Mode::LoseSome`] was asked about.
+    told: Arc<AtomicUsize>,
 }
 
 /// A running proxy; it ends when dropped.
@@ -149,6 +153,7 @@ async fn accept(listener: TcpListener, target: Arc<AtomicU16>, (fresh, links, he
             close: CancellationToken::new(),
             changed: Arc::default(),
             held: Arc::clone(&held),
+            told: Arc::default(),
         };
         links.lock().unwrap().push(link.clone());
         let (from_client, to_client) = client.into_split();
@@ -218,7 +223,8 @@ async fn pass_late(to: &mut OwnedWriteHalf, late: &mut VecDeque<(Instant, Vec<u8
 
 /// Passes one piece on as the mode says. False when the connection ends.
 async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: bool, swallowed: &mut bool) -> bool {
-    let has = |words: &str| requests && piece.windows(words.len()).any(|part| part == words.as_bytes());
+    let is_in = |words: &str| piece.windows(words.len()).any(|part| part == words.as_bytes());
+    let has = |words: &str| requests && is_in(words);
     if let Mode::HoldRequest(words) = *link.mode.lock().unwrap()
         && has(words)
     {
@@ -232,6 +238,13 @@ async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: boo
         changed.await;
     }
     let mode = *link.mode.lock().unwrap();
+    if let Mode::LoseSome(words, each) = mode
+        && !requests
+        && is_in(words)
+        && (link.told.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(each)
+    {
+        return true;
+    }
     if let Mode::LoseRepliesTo(words) = mode
         && has(words)
     {
@@ -243,6 +256,7 @@ async fn spoil(to: &mut OwnedWriteHalf, piece: &[u8], link: &Link, requests: boo
         Mode::LoseReplies => !requests,
         Mode::Pass
         | Mode::LoseRepliesTo(_)
+        | Mode::LoseSome(..)
         | Mode::HoldRequest(_)
         | Mode::Delay(_)
         | Mode::CutReply(_)

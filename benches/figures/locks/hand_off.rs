@@ -7,45 +7,81 @@ use std::time::Duration;
 use cronward::clock::Mono;
 use cronward::lock::Locks;
 
-use super::{Effort, TTL, client, mono, served};
+use super::{Effort, TTL, client_at, mono, served};
+use crate::proxy::{Mode, Proxy};
 use crate::redis_server::RedisServer;
 use crate::sample::Sample;
-use crate::table::Table;
+use crate::table::{Table, span};
 
 const WAITERS: [usize; 3] = [2, 8, 64];
-const HAND_OFFS: usize = 1_000;
 const HOLD: Duration = Duration::from_millis(1);
+/// How long each holds, in milliseconds, and how many hand-offs are looked at.
+const HOLDS: [(u64, usize); 3] = [(1, 1_000), (0, 1_000), (10, 300)];
 const BOUND: Duration = Duration::from_millis(10);
+/// Whoever hears of nothing looks after a third of it.
+const SHORT_TTL: Duration = Duration::from_secs(3);
+/// One in so many hints is lost.
+const LOST: usize = 10;
 
 pub(super) async fn measure(redis: &RedisServer, effort: Effort, table: &mut Table) {
-    for waiters in WAITERS {
-        let name = format!("hand-off-{waiters}");
-        let mut clients = Vec::new();
-        for number in 0..=waiters {
-            clients.push(client(redis, &format!("client-{number}"), TTL).await);
+    for (hold, count) in HOLDS {
+        let hold = Duration::from_millis(hold);
+        for waiters in WAITERS {
+            let clients = clients(&redis.url(), waiters + 1, TTL).await;
+            let name = format!("hand-off-{waiters}-{}", hold.as_millis());
+            let (spans, costs) = handed_on(redis, &clients, &name, hold, effort.times(count)).await;
+            let sample = Sample::of(spans);
+            let figure = format!("release → next `Held`, {waiters} waiters, hold {} ms, p99", hold.as_millis());
+            table.within(&figure, BOUND, sample.p99(), &format!("{}; {costs}", sample.words()));
         }
-        let track = Track::default();
-        let tasks: Vec<_> = clients
-            .iter()
-            .map(|locks| tokio::spawn(hold_in_turn(locks.clone(), name.clone(), track.clone())))
-            .collect();
-        // Until each has held once the queue grows.
-        track.until(2 * waiters + 20).await;
-        redis.command(&["CONFIG", "RESETSTAT"]);
-        let first = track.spans().len();
-        track.until(first + effort.times(HAND_OFFS)).await;
-        let (calls, hints) = (served(redis, &["evalsha"]).calls, served(redis, &["publish"]).calls);
-        let spans = track.spans();
-        track.over.store(true, Ordering::Relaxed);
-        for task in tasks {
-            task.await.unwrap();
-        }
-        let count = (spans.len() - first) as f64;
-        let sample = Sample::of(spans.into_iter().skip(first));
-        let costs = format!("{:.1} calls, {:.1} hints for each", calls as f64 / count, hints as f64 / count);
-        let figure = format!("release → next `Held`, {waiters} waiters, p99");
-        table.within(&figure, BOUND, sample.p99(), &format!("{}; {costs}", sample.words()));
     }
+    let proxy = Proxy::before(redis.port()).await;
+    let clients = clients(&format!("redis://127.0.0.1:{}", proxy.port()), 9, SHORT_TTL).await;
+    // Only of a message to who listens: what a script answers names no channel.
+    proxy.set(Mode::LoseSome("wake", LOST));
+    let (spans, _) = handed_on(redis, &clients, "hand-off-lost", HOLD, effort.times(300)).await;
+    let sample = Sample::of(spans);
+    table.told(
+        "release → next `Held`, 8 waiters, TTL 3 s, a tenth of the hints is lost",
+        format!("{}, p99 {}", sample.words(), span(sample.p99())),
+    );
+}
+
+async fn clients(url: &str, count: usize, ttl: Duration) -> Vec<Locks> {
+    let mut clients = Vec::new();
+    for number in 0..count {
+        clients.push(client_at(url, &format!("client-{number}"), ttl).await);
+    }
+    clients
+}
+
+/// How long each of so many hand-offs took, and what one cost.
+async fn handed_on(
+    redis: &RedisServer,
+    clients: &[Locks],
+    name: &str,
+    hold: Duration,
+    count: usize,
+) -> (Vec<Duration>, String) {
+    let track = Track::default();
+    let tasks: Vec<_> = clients
+        .iter()
+        .map(|locks| tokio::spawn(hold_in_turn(locks.clone(), name.to_owned(), hold, track.clone())))
+        .collect();
+    // Until each has held once the queue grows.
+    track.until(2 * clients.len() + 18).await;
+    redis.command(&["CONFIG", "RESETSTAT"]);
+    let first = track.spans().len();
+    track.until(first + count).await;
+    let (calls, hints) = (served(redis, &["evalsha"]).calls, served(redis, &["publish"]).calls);
+    let spans = track.spans().split_off(first);
+    track.over.store(true, Ordering::Relaxed);
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let number = spans.len() as f64;
+    let costs = format!("{:.1} calls, {:.1} hints for each", calls as f64 / number, hints as f64 / number);
+    (spans, costs)
 }
 
 /// When it was released last, and how long each hand-off took.
@@ -68,7 +104,7 @@ impl Track {
     }
 }
 
-async fn hold_in_turn(locks: Locks, name: String, track: Track) {
+async fn hold_in_turn(locks: Locks, name: String, hold: Duration, track: Track) {
     let mutex = locks.mutex(&name).unwrap();
     while !track.over.load(Ordering::Relaxed) {
         let held = mutex.lock().await.unwrap();
@@ -76,7 +112,9 @@ async fn hold_in_turn(locks: Locks, name: String, track: Track) {
         if let Some(released) = track.released.lock().unwrap().take() {
             track.spans.lock().unwrap().push(now.since(released));
         }
-        tokio::time::sleep(HOLD).await;
+        if !hold.is_zero() {
+            tokio::time::sleep(hold).await;
+        }
         *track.released.lock().unwrap() = Some(mono());
         held.release().await.unwrap();
     }

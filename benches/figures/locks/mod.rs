@@ -2,12 +2,14 @@
 //! waiting and dying cost.
 
 mod crash;
+mod distant;
 mod fairness;
 mod hand_off;
 mod other_clients;
 mod readers;
 mod rest;
 mod uncontended;
+mod used;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,11 +34,13 @@ pub(crate) fn measure(table: &mut Table) {
     let effort = Effort(if std::env::var_os(LONG).is_some() { 10 } else { 1 });
     let redis = RedisServer::start();
     block_on(uncontended::measure(&redis, effort, table));
+    block_on(distant::measure(&redis, effort, table));
     block_on(hand_off::measure(&redis, effort, table));
     block_on(fairness::measure(&redis, effort, table));
     block_on(readers::measure(&redis, effort, table));
     crash::measure(&redis, effort, table);
     block_on(rest::measure(effort, table));
+    block_on(used::measure(table));
 }
 
 /// How much is measured: once, or so many times as much.
@@ -55,11 +59,15 @@ impl Effort {
 
 /// A client with a connection of its own, as a process has it.
 async fn client(redis: &RedisServer, node: &str, ttl: Duration) -> Locks {
-    Locks::builder(store(redis).await, node).ttl(ttl).build().unwrap()
+    client_at(&redis.url(), node, ttl).await
 }
 
-async fn store(redis: &RedisServer) -> Arc<dyn LockStore> {
-    open_locks(&redis.url(), StoreOptions::default().with_op_timeout(PATIENCE)).await.unwrap()
+async fn client_at(url: &str, node: &str, ttl: Duration) -> Locks {
+    Locks::builder(store(url, StoreOptions::default()).await, node).ttl(ttl).build().unwrap()
+}
+
+async fn store(url: &str, options: StoreOptions) -> Arc<dyn LockStore> {
+    open_locks(url, options.with_op_timeout(PATIENCE)).await.unwrap()
 }
 
 /// Waits until so many stand in the queue, holders among them.

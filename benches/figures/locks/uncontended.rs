@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cronward::lock::Locks;
 use futures_util::future::{BoxFuture, FutureExt};
 use redis::aio::MultiplexedConnection;
 
@@ -25,7 +26,7 @@ const THREE: [&str; 3] = ["one", "two", "three"];
 /// What a careful hand writes for the release.
 const RELEASE: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
 
-type Cycle = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
+pub(super) type Cycle = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// How a cycle is done.
 enum Way {
@@ -129,11 +130,16 @@ async fn contenders(redis: &RedisServer) -> Vec<Contender> {
     let (script, both): (&[&str], &[&str]) = (&["eval", "evalsha"], &["set", "eval", "evalsha"]);
     let no_python = "no Python with redis-py";
     let no_node = "no Node.js with redlock and ioredis";
+    let ours = client(redis, "bench", TTL).await;
     vec![
-        Contender::new("one lock, cronward", script, Way::Here(of_ours(redis, &THREE[..1]).await)),
-        Contender::new("three locks in one request, cronward", script, Way::Here(of_ours(redis, &THREE).await)),
-        Contender::new("one lock, by hand", both, Way::Here(by_hand(redis, &THREE[..1]).await)),
-        Contender::new("three locks one after the other, by hand", both, Way::Here(by_hand(redis, &THREE).await)),
+        Contender::new("one lock, cronward", script, Way::Here(of_ours(&ours, &THREE[..1]))),
+        Contender::new("three locks in one request, cronward", script, Way::Here(of_ours(&ours, &THREE))),
+        Contender::new("one lock, by hand", both, Way::Here(by_hand(&redis.url(), &THREE[..1]).await)),
+        Contender::new(
+            "three locks one after the other, by hand",
+            both,
+            Way::Here(by_hand(&redis.url(), &THREE).await),
+        ),
         Contender::new("one lock, rslock", both, Way::Here(by_library(redis))),
         Contender::elsewhere("one lock, redis-py", both, OtherClient::redis_py(port), no_python),
         Contender::elsewhere("one lock, node-redlock", script, OtherClient::node_redlock(port, &["a"]), no_node),
@@ -147,8 +153,8 @@ async fn contenders(redis: &RedisServer) -> Vec<Contender> {
 }
 
 /// A place in each queue, a lease that is renewed by a task, a fence; released with its answer.
-async fn of_ours(redis: &RedisServer, names: &'static [&'static str]) -> Cycle {
-    let locks = client(redis, "bench", TTL).await;
+pub(super) fn of_ours(locks: &Locks, names: &'static [&'static str]) -> Cycle {
+    let locks = locks.clone();
     Arc::new(move || {
         let locks = locks.clone();
         async move {
@@ -160,8 +166,8 @@ async fn of_ours(redis: &RedisServer, names: &'static [&'static str]) -> Cycle {
 }
 
 /// SET NX PX, and a script that checks the owner and deletes: two calls for each lock. No queue, no renewal, no fence.
-async fn by_hand(redis: &RedisServer, names: &'static [&'static str]) -> Cycle {
-    let client = redis::Client::open(redis.url()).unwrap();
+pub(super) async fn by_hand(url: &str, names: &'static [&'static str]) -> Cycle {
+    let client = redis::Client::open(url).unwrap();
     let connection = client.get_multiplexed_async_connection().await.unwrap();
     let release = Arc::new(redis::Script::new(RELEASE));
     Arc::new(move || {

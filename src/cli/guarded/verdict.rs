@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::admin::actions::{self, Undo};
 use crate::cli::ExitCode;
 use crate::cli::console::Console;
-use crate::cli::failure::{Failure, advice};
+use crate::cli::failure::{Failure, way_out};
 use crate::cli::guarded::waiting::lost_words;
 use crate::config::format_duration;
 use crate::drive::{Account, RunAccount};
@@ -224,10 +224,12 @@ pub(super) fn of_silence(kind: ErrorKind, message: &str) -> Verdict {
     } else {
         (ExitCode::StoreRefuses, "store_refuses")
     };
+    // Behind the store and the operation.
+    let own = message.splitn(3, ": ").nth(2).unwrap_or(message);
     Verdict {
         code: code as u8,
         result,
-        told: vec![format!("{message}; {}; the command was not started", advice(kind))],
+        told: vec![format!("{message}{}; the command was not started", way_out(kind, own))],
     }
 }
 

@@ -132,6 +132,8 @@ pub(super) const OUTSIDERS: &[Outsider] = &[
 
 /// The shortest lease that a busy machine renews in time.
 pub(super) const LEASE_TTL: Duration = Duration::from_secs(2);
+/// `lock_wait` of the job that waits least.
+pub(super) const SHORTEST_LOCK_WAIT: Duration = Duration::from_millis(1_500);
 
 /// What somebody holds of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use cronward::slot::SlotKey;
 use serde_json::Value;
 
 use crate::daemon::Daemon;
@@ -236,7 +237,7 @@ pub(super) fn a_slot_that_waits_for_the_one_before_it_asks_for_no_lock(place: &P
     let [node] = place.nodes(["a"], store.url());
     let first = node.says("run started");
     let second_ms = recorder::start_ms(&first["slot"]) + 10_000;
-    let second = chrono::DateTime::from_timestamp_millis(second_ms).unwrap().format("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let second = SlotKey::of(chrono::DateTime::from_timestamp_millis(second_ms).unwrap()).unwrap();
     wait::until_true("the second slot found the first one running", || {
         let why = place.json(&["why", &format!("work@{second}")], store.url());
         why["decisions"].as_array().unwrap().iter().any(|entry| entry["what"] == "blocked")

@@ -7,7 +7,9 @@ use cronward::resource::AcquireRequest;
 use cronward::store::{LockStore, StoreOptions, open_locks};
 
 use crate::etcd_server::EtcdServer;
-use crate::lock_words::{asking, each_is_served_once, held, idle_locks_are_removed, lock, one_is_told_elsewhere};
+use crate::lock_words::{
+    asking, each_is_served_once, held, hints_come_again, idle_locks_are_removed, lock, one_is_told_elsewhere,
+};
 use crate::words::LIMIT;
 
 async fn locks_at(server: &EtcdServer, options: StoreOptions) -> Arc<dyn LockStore> {
@@ -28,6 +30,18 @@ async fn of_those_who_want_locks_at_once_one_holds_and_nobody_is_lost() {
 async fn whoever_may_hold_a_lock_is_told_in_another_process_and_nobody_else() {
     let server = EtcdServer::start();
     one_is_told_elsewhere(&two_at(&server).await).await;
+}
+
+/// The watch goes on from where it was: nothing is lost.
+#[tokio::test]
+async fn hints_of_locks_come_again_after_a_restart() {
+    let mut server = EtcdServer::start();
+    let two = two_at(&server).await;
+    hints_come_again(&two, false, || {
+        server.kill();
+        server.start_again();
+    })
+    .await;
 }
 
 #[tokio::test]

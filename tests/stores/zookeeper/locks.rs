@@ -7,7 +7,9 @@ use cronward::resource::{AcquireRequest, Acquired, LockRenewal};
 use cronward::store::{LockStore, StoreOptions, open_locks};
 use zookeeper_client::{Acls, CreateMode};
 
-use crate::lock_words::{asking, each_is_served_once, held, idle_locks_are_removed, one_is_told_elsewhere};
+use crate::lock_words::{
+    asking, each_is_served_once, held, hints_come_again, idle_locks_are_removed, one_is_told_elsewhere,
+};
 use crate::proxy::{Mode, Proxy};
 use crate::words::LIMIT;
 use crate::zookeeper_server::ZookeeperServer;
@@ -30,6 +32,17 @@ async fn of_those_who_want_locks_at_once_one_holds_and_nobody_is_lost() {
 async fn whoever_may_hold_a_lock_is_told_in_another_process_and_nobody_else() {
     let server = ZookeeperServer::start();
     one_is_told_elsewhere(&two_at(&server).await).await;
+}
+
+#[tokio::test]
+async fn hints_of_locks_come_again_after_a_restart_and_whoever_waits_is_told_to_look() {
+    let mut server = ZookeeperServer::start();
+    let two = two_at(&server).await;
+    hints_come_again(&two, true, || {
+        server.kill();
+        server.start_again();
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -143,7 +143,7 @@ async fn one_release_one_wake(bench: &LockBench) -> CaseOutcome {
     let mut own = listening(bench, waiting.instance).await?;
     let mut others = listening(bench, Token::from_bits(1)).await?;
     bench.wait(&waiting).await?;
-    for _ in 0..5 {
+    for _ in 0..63 {
         let behind = AcquireRequest { instance: Token::from_bits(1), ..bench.request("c", &[write("x")?])? };
         bench.wait(&behind).await?;
     }

@@ -5,10 +5,16 @@
 local LOCK = KEYS[#KEYS]
 if string.sub(LOCK, 1, 9) == 'cronward:' then LOCK = nil end
 
--- 'free', 'own' or 'other'; of another, who it may be and what is left. Reads only; a key of another type stops the script
--- before its first write. A value that never expires would keep everybody out for ever, and is told as a fault.
+-- 'free', 'own' or 'other'; of another, who it may be and what is left. Reads only. A value that never expires would keep
+-- everybody out for ever, and is told as a fault; so is a key of another type.
 local function read_borrowed(token)
-  local raw = LOCK and redis.call('GET', LOCK)
+  local raw = LOCK and redis.pcall('GET', LOCK)
+  if type(raw) == 'table' then
+    -- Any other error is raised, as of every call.
+    if not string.find(raw.err, 'WRONGTYPE', 1, true) then redis.call('GET', LOCK) end
+    return nil, { 'corrupt', LOCK, 'another program keeps something else there than a lock, which would be text: name the '
+      .. 'key that it locks with' }
+  end
   if not raw then return { state = 'free' } end
   if string.sub(raw, 1, 41) == 'cronward ' .. token then return { state = 'own', left = redis.call('PTTL', LOCK) } end
   local left = redis.call('PTTL', LOCK)

@@ -6,7 +6,7 @@ use cronward::store::{Wake, WakeKind, Wakeups};
 
 use super::suite::database::{Database, failed, granted, request, slot};
 use super::suite::locks::locks_at;
-use crate::lock_words::one_is_told_elsewhere;
+use crate::lock_words::{hints_come_again, one_is_told_elsewhere};
 
 async fn next(hints: &mut Wakeups) -> Wake {
     tokio::time::timeout(Duration::from_secs(20), hints.recv()).await.expect("a hint").unwrap()
@@ -52,4 +52,16 @@ async fn what_was_rolled_back_wakes_nobody() {
 async fn whoever_may_hold_a_lock_is_told_in_another_process_and_nobody_else() {
     let database = Database::new().await;
     one_is_told_elsewhere(&[locks_at(&database.url()).await, locks_at(&database.url()).await]).await;
+}
+
+#[tokio::test]
+async fn hints_of_locks_come_again_after_a_restart_and_whoever_waits_is_told_to_look() {
+    let mut database = Database::alone_on(super::dialect::start()).await;
+    let two = [locks_at(&database.url()).await, locks_at(&database.url()).await];
+    database.store().await;
+    hints_come_again(&two, true, || {
+        database.own_server().kill();
+        database.own_server().start_again();
+    })
+    .await;
 }
