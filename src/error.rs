@@ -60,7 +60,7 @@ impl StoreError {
 }
 
 /// What kind of trouble a store is in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -80,6 +80,7 @@ pub enum ErrorKind {
     Unsupported,
     /// A word of a later version, in a journal.
     #[serde(other)]
+    #[default]
     Unknown,
 }
 
@@ -93,6 +94,11 @@ impl ErrorKind {
     /// again does not help: a failover puts one in its place that does.
     pub const fn is_refusal(self) -> bool {
         !self.is_transient() && !matches!(self, Self::ReadOnly)
+    }
+
+    /// True when the store itself has said so: it is not away.
+    pub const fn is_answer(self) -> bool {
+        !matches!(self, Self::Unavailable | Self::Timeout | Self::Unknown)
     }
 
     /// The word used in logs and metrics.

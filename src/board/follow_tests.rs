@@ -364,7 +364,8 @@ async fn a_store_that_goes_away_is_told_within_twelve_seconds_with_the_age_of_wh
 async fn a_store_that_answers_and_that_the_node_cannot_use_is_a_concern_until_it_can() {
     let stage = Stage::with(&[("push", "0 * * * *")]).await;
     // Nobody looks yet.
-    let full = Event::StoreLost { error: "OOM command not allowed when used memory > 'maxmemory'".to_owned() };
+    let error = "OOM command not allowed when used memory > 'maxmemory'".to_owned();
+    let full = Event::StoreLost { error, kind: ErrorKind::Overloaded };
     stage.board.event(None, &full);
     stage.pass(30).await;
     let shown = stage.filled().await;
@@ -389,11 +390,21 @@ async fn a_store_that_answers_and_that_the_node_cannot_use_is_a_concern_until_it
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_the_store_says_itself_is_a_concern_at_once() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.filled().await;
+    stage.board.event(None, &Event::StoreLost { error: "full".to_owned(), kind: ErrorKind::Overloaded });
+    stage.pass(1).await;
+    let concerns = Arc::clone(&stage.board.look(24).concerns);
+    assert!(matches!(concerns[..], [Concern { what: ConcernKind::StoreUnusable { .. }, .. }]), "{concerns:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_is_not_said_to_answer_though_the_node_knows_first() {
     let stage = Stage::with(&[("push", "0 * * * *")]).await;
     stage.filled().await;
     stage.meter.down.store(true, Ordering::Relaxed);
-    stage.board.event(None, &Event::StoreLost { error: "down".to_owned() });
+    stage.board.event(None, &Event::StoreLost { error: "down".to_owned(), kind: ErrorKind::Unavailable });
     for _ in 0..30 {
         stage.pass(1).await;
         let concerns = Arc::clone(&stage.board.look(24).concerns);

@@ -209,9 +209,10 @@ impl Board {
 
     fn hear_of_store(&self, event: &Event) {
         let loss = match event {
-            Event::StoreLost { error } => {
+            Event::StoreLost { error, kind } => {
                 let now = self.setting.clock.now();
-                Some(StoreLoss { at: now.mono, since: now.wall, error: message(error, LONGEST) })
+                let answered = kind.is_answer();
+                Some(StoreLoss { at: now.mono, since: now.wall, error: message(error, LONGEST), answered })
             }
             Event::StoreReached { .. } => None,
             _ => return,

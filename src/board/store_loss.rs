@@ -1,5 +1,5 @@
 //! That the node cannot use its store, though it answers those who look: a full store reads and does not write. The node says when it
-//! loses its store and when it has it again; until its next heartbeat it does not know better. Pure; decides nothing but when that may be said.
+//! loses its store and when it has it again; until its next heartbeat it does not know better, unless it was the store that said so. Pure; decides nothing but when that may be said.
 
 use std::time::Duration;
 
@@ -19,12 +19,18 @@ pub(super) struct StoreLoss {
     pub(super) since: DateTime<Utc>,
     /// In one line, without secrets.
     pub(super) error: String,
+    /// The store itself said so.
+    pub(super) answered: bool,
 }
 
 impl StoreLoss {
     /// From when on it is known that the node cannot use a store that answers. `failed`: when a look at the store failed last.
     pub(super) fn known_at(&self, failed: Option<Mono>) -> Mono {
-        failed.map_or(self.at, |failed| failed.max(self.at)) + TRIED
+        match failed.filter(|failed| *failed > self.at) {
+            Some(failed) => failed + TRIED,
+            None if self.answered => self.at,
+            None => self.at + TRIED,
+        }
     }
 }
 
@@ -35,10 +41,10 @@ mod tests {
     #[test]
     fn the_node_has_the_time_for_a_heartbeat_after_the_store_was_lost_and_after_it_came_back() {
         let at = |seconds: u64| Mono::from_nanos(seconds * 1_000_000_000);
-        let loss = StoreLoss { at: at(100), since: DateTime::UNIX_EPOCH, error: "full".to_owned() };
-        assert_eq!(
-            [None, Some(at(90)), Some(at(130))].map(|failed| loss.known_at(failed)),
-            [at(112), at(112), at(142)]
-        );
+        let loss =
+            |answered| StoreLoss { at: at(100), since: DateTime::UNIX_EPOCH, error: "full".to_owned(), answered };
+        let known = |answered| [None, Some(at(90)), Some(at(130))].map(|failed| loss(answered).known_at(failed));
+        assert_eq!(known(false), [at(112), at(112), at(142)]);
+        assert_eq!(known(true), [at(100), at(100), at(142)], "what the store says itself needs no second word");
     }
 }

@@ -65,6 +65,9 @@ pub enum Event {
     StoreLost {
         /// The error, in one line.
         error: String,
+        /// What kind of error; unknown in a journal of an earlier version.
+        #[serde(default)]
+        kind: ErrorKind,
     },
     /// The registry of jobs does not take the plan: listings without the file will not know all jobs.
     RegistrationRefused {

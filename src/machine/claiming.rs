@@ -103,7 +103,6 @@ impl SlotMachine {
 
     fn claim_answered(&mut self, now: Now, asked: AnsweredClaim, claim: Claim) {
         let sent = asked.sent;
-        let behind = self.behind.take();
         match claim {
             Claim::Claimed { attempt, used, at, revision } => {
                 let lease = Lease { revision, ..self.request().granted(attempt, at) };
@@ -125,8 +124,9 @@ impl SlotMachine {
                     self.token = self.token.next();
                 }
                 let refused_until = sent + remaining;
-                match behind.filter(|behind| behind.is_still(refused_until) && self.drain_until.is_none()) {
-                    Some(behind) => self.wait_behind(now, Behind { refused_until, ..behind }),
+                let still = |behind: &Behind| behind.is_still(refused_until) && behind.until > now.mono;
+                match self.behind.filter(still).filter(|_| self.drain_until.is_none()) {
+                    Some(behind) => self.wait_behind(now, behind.until),
                     None => self.wait_for_others(now, refused_until, pace::SPREAD_RELEASE, WaitReason::Others),
                 }
             }
@@ -324,19 +324,13 @@ impl SlotMachine {
     fn wake_waiting(&mut self, now: Now, spread: Duration, shortens: impl Fn(WaitReason) -> bool) {
         let until = now.mono + self.spread(spread);
         let Phase::Waiting(wait) = &mut self.phase else { return };
-        if wait.why != WaitReason::OwnFailure {
-            if shortens(wait.why) {
-                wait.until = wait.until.min(until);
-            }
+        if !shortens(wait.why) {
             return;
         }
         // What it hears may be an operator who ended the wait, or its own failure. So it looks, after everybody else.
-        if let Some(behind) = self.behind {
-            let look = now.mono + behind.handicap;
-            if shortens(wait.why) && behind.allows(look) {
-                wait.until = wait.until.min(look);
-            }
-        }
+        let behind = wait.why == WaitReason::OwnFailure;
+        let look = if behind { self.behind.and_then(|behind| behind.look(now.mono)) } else { Some(until) };
+        wait.until = look.map_or(wait.until, |look| wait.until.min(look));
     }
 
     fn tell_grant(&mut self, lease: &Lease, used: u32) {

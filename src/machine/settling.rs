@@ -207,28 +207,24 @@ impl SlotMachine {
             return self.wait(until, WaitReason::Paused);
         }
         let handicap = pace::own_handicap(retry_after, self.assignment.poll);
-        if outcome != Outcome::GivenBack && !is_overtaken {
-            return self.wait_behind(now, Behind { refused_until: now.mono + retry_after, handicap });
-        }
         let wait = retry_after + handicap;
         // After the end nobody asks for the slot again.
         let is_over = now.mono >= self.end && !self.assignment.past;
         let wait = if is_over { wait } else { wait.max(pace::after_queue(self.left)) };
-        self.wait(self.until_over(now, now.mono + wait), WaitReason::OwnFailure);
+        let until = now.mono + wait;
+        // By a clock that is ahead the slot seems over while others still wait for the retry.
+        let over = self.end + CLOCK_OFF;
+        let until = if now.mono < self.end { until.min(over) } else { until };
+        let refused_until = now.mono + retry_after;
+        self.behind = (!is_overtaken).then_some(Behind { refused_until, handicap, until });
+        self.wait_behind(now, until);
     }
 
     /// The failing node waits longest, so that another one gets the retry.
-    pub(super) fn wait_behind(&mut self, now: Now, behind: Behind) {
-        let until = self.until_over(now, behind.refused_until + behind.handicap);
-        let look = now.mono + pace::LOOK_BEHIND;
-        let until = if self.assignment.poll.is_some() && behind.allows(look) { until.min(look) } else { until };
-        self.behind = Some(behind);
-        self.wait(until, WaitReason::OwnFailure);
-    }
-
-    /// By a clock that is ahead the slot seems over while others still wait for the retry.
-    fn until_over(&self, now: Now, until: Mono) -> Mono {
-        if now.mono < self.end { until.min(self.end + CLOCK_OFF) } else { until }
+    pub(super) fn wait_behind(&mut self, now: Now, until: Mono) {
+        let look = self.behind.filter(|_| self.assignment.poll.is_some());
+        let look = look.and_then(|behind| behind.allowed(now.mono + pace::LOOK_BEHIND));
+        self.wait(look.map_or(until, |look| until.min(look)), WaitReason::OwnFailure);
     }
 
     fn settling_failed(&mut self, now: Now, error: &StoreError) {

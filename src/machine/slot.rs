@@ -102,7 +102,7 @@ pub struct SlotMachine {
     pub(super) locks: Option<Box<JobLocks>>,
     /// How often in a row its locks were waited for in vain.
     pub(super) left: u32,
-    /// Set from the failure of an own attempt until the store no longer refuses it for that.
+    /// Of the last own attempt that failed, or waited in vain; none where another had followed it.
     pub(super) behind: Option<Behind>,
     draws: u64,
     actions: VecDeque<Action>,
@@ -155,19 +155,26 @@ pub(super) enum WaitReason {
     StoreError,
 }
 
-/// How a node whose own attempt failed lets the others go first.
+/// How a node whose own attempt failed, or waited in vain for its locks, lets the others go first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Behind {
     /// Until then the store refuses everybody, as far as this node can tell.
     pub(super) refused_until: Mono,
     /// So much longer it waits than the others.
     pub(super) handicap: Duration,
+    /// Until when it waits, where nobody ends the wait before.
+    pub(super) until: Mono,
 }
 
 impl Behind {
-    /// A look this far ahead of the end of the wait takes the retry from nobody: it starts something only where an operator has ended the wait.
-    pub(super) fn allows(self, look: Mono) -> bool {
-        look + self.handicap < self.refused_until
+    /// When to look, after everybody else, for a reason that came now; none near the end of the wait, where that could take the retry from another.
+    /// What a look starts before that is what an operator has opened.
+    pub(super) fn look(self, now: Mono) -> Option<Mono> {
+        self.allowed(now + self.handicap)
+    }
+
+    pub(super) fn allowed(self, look: Mono) -> Option<Mono> {
+        (look + self.handicap < self.refused_until).then_some(look)
     }
 
     /// Whether a wait that ends then is still that of the own failure. Nobody fails before it is over, so another's ends later.

@@ -288,7 +288,7 @@ impl Membership {
         (self.reached, self.denied) = (false, error.is_refusal());
         if self.lost_since.is_none() {
             self.lost_since = Some(sent.mono);
-            out.push_back(Action::Emit(Event::StoreLost { error: error.to_string() }));
+            out.push_back(Action::Emit(Event::StoreLost { error: error.to_string(), kind: error.kind }));
         }
     }
 

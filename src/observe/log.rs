@@ -130,7 +130,7 @@ fn of_node(event: &Event) {
         Event::Started { jobs } => info!(jobs, "started"),
         Event::StoreReached { away: None } => info!("store reached"),
         Event::StoreReached { away: Some(away) } => info!(away_s = away.as_secs(), "store is back"),
-        Event::StoreLost { error } => error!(error, "store cannot be used: trying again"),
+        Event::StoreLost { error, kind } => error!(kind = kind.as_str(), error, "store cannot be used: trying again"),
         Event::ClockOff { offset_ms } => warn!(offset_ms, "this node's clock and the store's differ"),
         Event::Namesake { other, started } => {
             let started = started.to_rfc3339();

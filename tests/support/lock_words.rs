@@ -19,7 +19,7 @@ use cronward::resource::{
 use cronward::slot::Token;
 use cronward::store::{LockStore, LockWakeups};
 
-use crate::words::LIMIT;
+use crate::words::{LIMIT, eventually};
 
 pub fn lock(name: &str) -> LockName {
     LockName::new(name).unwrap()
@@ -137,15 +137,13 @@ pub async fn one_is_told_elsewhere([store, other]: &[Arc<dyn LockStore>; 2]) {
 /// The server goes and comes again: whoever listens hears hints as before, and is told to look where some may be lost.
 pub async fn hints_come_again([store, other]: &[Arc<dyn LockStore>; 2], are_lost: bool, restart: impl FnOnce()) {
     async fn once_it_answers(store: &dyn LockStore, request: &AcquireRequest) -> Acquired {
-        let answers = async {
-            loop {
-                if let Ok(acquired) = store.acquire(request).await {
-                    return acquired;
-                }
-                tokio::task::yield_now().await;
-            }
-        };
-        tokio::time::timeout(LIMIT, answers).await.expect("an answer")
+        let mut answer = None;
+        eventually("the server answers again", async || {
+            answer = store.acquire(request).await.ok();
+            answer.is_some()
+        })
+        .await;
+        answer.unwrap()
     }
     let (first, second) = (asking(1, &["a"]), asking(2, &["a"]));
     let mut hints = other.listen(second.instance);

@@ -37,7 +37,7 @@ pub enum Mode {
     LoseReplies,
     /// From the first request on that has these words in it, replies are swallowed, to that connection.
     LoseRepliesTo(&'static str),
-    /// Every so manieth reply that has these words in it is swallowed, and the connection lives on.
+    /// Of the replies on a connection that have these words in them, each n-th is swallowed, and the connection lives on.
     LoseSome(&'static str, usize),
     /// The first request that has these words in it waits, with all behind it, until another mode is set ([`Proxy::held`]).
     HoldRequest(&'static str),

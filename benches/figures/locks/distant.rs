@@ -6,13 +6,12 @@ use std::time::Duration;
 use cronward::lock::Locks;
 use cronward::store::{LockStore, StoreOptions};
 
-use super::uncontended::{by_hand, of_ours};
+use super::uncontended::{Cycle, by_hand, cycles, of_ours};
 use super::{Effort, TTL, store};
 use crate::proxy::{Mode, Proxy};
 use crate::redis_server::RedisServer;
 use crate::sample::Sample;
 use crate::table::{Table, span};
-use crate::work;
 
 const THREE: [&str; 3] = ["one", "two", "three"];
 const CYCLES: usize = 100;
@@ -31,29 +30,23 @@ pub(super) async fn measure(redis: &RedisServer, effort: Effort, table: &mut Tab
             ("three locks one after the other, by hand", by_hand(&url, &THREE).await),
         ];
         for (name, cycle) in ways {
-            cycle().await;
-            let mut spans = Vec::new();
-            for _ in 0..effort.times(CYCLES) {
-                spans.push(work::timed(cycle()).await.0);
-            }
-            let sample = Sample::of(spans);
             let figure = format!("acquire and release over a line of {} ms each way: {name}", line.as_millis());
-            table.told(&figure, format!("p50 {}, p99 {}", span(sample.median()), span(sample.p99())));
+            tell(&figure, &cycle, effort, table).await;
         }
     }
     let folder = tempfile::tempdir().unwrap();
     let file = format!("sqlite:{}", folder.path().join("bench.sqlite").display());
     for (name, url) in [("a file of SQLite", file.as_str()), ("the process's own memory", "memory")] {
-        let cycle = of_ours(&locks(url).await, &THREE[..1]);
-        cycle().await;
-        let mut spans = Vec::new();
-        for _ in 0..effort.times(CYCLES) {
-            spans.push(work::timed(cycle()).await.0);
-        }
-        let sample = Sample::of(spans);
         let figure = format!("acquire and release, uncontended: one lock in {name}, cronward");
-        table.told(&figure, format!("p50 {}, p99 {}", span(sample.median()), span(sample.p99())));
+        tell(&figure, &of_ours(&locks(url).await, &THREE[..1]), effort, table).await;
     }
+}
+
+async fn tell(figure: &str, cycle: &Cycle, effort: Effort, table: &mut Table) {
+    // The first one connects.
+    cycle().await;
+    let sample = Sample::of(cycles(cycle, effort.times(CYCLES)).await);
+    table.told(figure, format!("p50 {}, p99 {}", span(sample.median()), span(sample.p99())));
 }
 
 async fn locks(url: &str) -> Locks {

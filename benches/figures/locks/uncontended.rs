@@ -28,6 +28,15 @@ const RELEASE: &str = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redi
 
 pub(super) type Cycle = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
+/// How long each of so many took, one after the other.
+pub(super) async fn cycles(cycle: &Cycle, count: usize) -> Vec<Duration> {
+    let mut spans = Vec::with_capacity(count);
+    for _ in 0..count {
+        spans.push(work::timed(cycle()).await.0);
+    }
+    spans
+}
+
 /// How a cycle is done.
 enum Way {
     Here(Cycle),
@@ -62,13 +71,7 @@ impl Contender {
 
     async fn cycles(&mut self, count: usize) -> Vec<Duration> {
         match &mut self.way {
-            Way::Here(cycle) => {
-                let mut spans = Vec::with_capacity(count);
-                for _ in 0..count {
-                    spans.push(work::timed(cycle()).await.0);
-                }
-                spans
-            }
+            Way::Here(cycle) => cycles(cycle, count).await,
             Way::Elsewhere(other) => other.cycles(count),
             Way::Missing(_) => Vec::new(),
         }

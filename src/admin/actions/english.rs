@@ -11,7 +11,7 @@ pub(crate) const ENGLISH: ActionTexts = ActionTexts {
     and: "; ",
     reset: ResetTexts {
         counts: |used| match used {
-            0 => "the slot had no attempts".to_owned(),
+            0 => "no attempt of the slot counts".to_owned(),
             1 => "1 attempt no longer counts".to_owned(),
             used => format!("{used} attempts no longer count"),
         },

@@ -67,7 +67,7 @@ async fn a_reset_takes_attempts_out_of_the_count_and_is_recorded_with_its_reason
 async fn a_slot_that_is_over_is_reset_for_a_trigger_alone() {
     let scene = scene().await;
     let said = said!(scene, verbs::reset_in, "billing@2026-11-21T13Z", "--yes").unwrap();
-    let wanted = "the slot had no attempts; the slot ended at 2026-11-21T14:00:00Z; to run it now: cronward trigger \
+    let wanted = "no attempt of the slot counts; the slot ended at 2026-11-21T14:00:00Z; to run it now: cronward trigger \
                   billing@2026-11-21T13Z --past --config FILE\n";
     assert!(said.contains(wanted), "{said}");
 }

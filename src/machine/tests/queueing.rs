@@ -195,6 +195,21 @@ fn a_wait_that_is_over_costs_no_attempt_and_the_slot_is_tried_again_as_before() 
 }
 
 #[test]
+fn who_waited_in_vain_looks_whether_an_operator_ended_the_wait() {
+    let (mut bench, request) = Bench::queueing(Policy { lock_wait: Some(seconds(10)), ..Policy::default() });
+    bench.until_timer();
+    bench.lock_left();
+    bench.given_back();
+    bench.lock_reply(request.token, LockReply::Released(Ok(LockRelease::Released)));
+    bench.release(Ok(Release::Released));
+    bench.wake(WakeKind::Released);
+    assert_eq!(bench.until_timer(), Duration::from_millis(2_500));
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), granted(2));
+    bench.acquire();
+}
+
+#[test]
 fn who_waits_in_vain_again_and_again_comes_back_later_each_time_until_a_command_starts() {
     let retry = crate::job::RetryPolicy { delay: Duration::ZERO, ..Policy::default().retry };
     let (mut bench, mut request) = Bench::queueing(Policy { lock_wait: Some(seconds(10)), retry, ..Policy::default() });

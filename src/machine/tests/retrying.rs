@@ -68,6 +68,22 @@ fn who_failed_and_then_another_has_the_next_retry_with_everybody() {
 }
 
 #[test]
+fn the_failing_node_is_behind_the_others_after_a_pause_too() {
+    let mut bench = failed_and_heard(Policy::default());
+    bench.until_timer();
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Paused { remaining: Some(seconds(1)) }));
+    bench.until_timer();
+    bench.claim();
+    bench.machine.handle_claim(bench.now(), Ok(Claim::Backoff { remaining: Duration::from_millis(6_400) }));
+    let wait = bench.until_timer();
+    assert!(
+        wait > Duration::from_millis(8_900),
+        "longer than the others, by what it waits more than they do: {wait:?}"
+    );
+}
+
+#[test]
 fn the_failing_node_does_not_look_where_that_could_take_the_retry_from_another() {
     let retry = RetryPolicy { delay: Duration::from_millis(400), ..Policy::default().retry };
     let mut bench = failed_and_heard(Policy { retry, ..Policy::default() });

@@ -81,7 +81,7 @@ mod tests {
 {"event":"reload_refused","error":"no"}
 {"event":"store_reached"}
 {"event":"store_reached","away_s":1.5}
-{"event":"store_lost","error":"no"}
+{"event":"store_lost","error":"no","kind":"overloaded"}
 {"event":"registration_refused","error":"no"}
 {"event":"clock_off","offset_ms":-2500}
 {"event":"namesake","other":"i2","started":"2026-11-21T14:00:00.000Z"}

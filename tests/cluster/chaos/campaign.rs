@@ -157,22 +157,26 @@ impl Outcome {
         })
     }
 
-    /// A store that answers late at each slot of a job lets its wait for locks end before they can be told, and so does a machine that
-    /// takes a large part of the wait for itself.
+    /// A store that answers late at each slot of a job lets its wait for locks end before they can be told.
     fn held_nothing(&self) -> Option<String> {
-        let locks = self.evidence.standing.is_some();
-        let never = if locks { contention::held_by_nobody(&self.evidence) } else { Vec::new() };
-        if never.is_empty() {
-            return None;
-        }
-        let allowance = self.evidence.allowance;
-        if allowance > workload::SHORTEST_LOCK_WAIT / 3 {
-            return Some(format!(
-                "{never:?} never held its locks, and {allowance:.1?} had to be allowed for processes that waited"
-            ));
-        }
-        let excused = never.iter().all(|job| self.evidence.is_late_at_each_slot_of(job));
+        let never = self.never_held();
+        let excused = !never.is_empty() && never.iter().all(|job| self.evidence.is_late_at_each_slot_of(job));
         excused.then(|| format!("at each slot of {never:?}, which never held its locks, the store was too slow"))
+    }
+
+    /// Jobs that name locks and had them in none of their slots.
+    pub(super) fn never_held(&self) -> Vec<String> {
+        if self.evidence.standing.is_some() { contention::held_by_nobody(&self.evidence) } else { Vec::new() }
+    }
+
+    /// Why the run is made again, as one that is inconclusive, though it is no excuse for the last one: the machine took a large part of the
+    /// wait for locks that nobody was told of.
+    pub(super) fn is_worth_another(&self) -> Option<String> {
+        let (never, allowance) = (self.never_held(), self.evidence.allowance);
+        let slow = !never.is_empty() && allowance > workload::SHORTEST_LOCK_WAIT / 3;
+        slow.then(|| {
+            format!("{never:?} never held its locks, and {allowance:.1?} had to be allowed for processes that waited")
+        })
     }
 
     /// Whether anything was found to be wrong.

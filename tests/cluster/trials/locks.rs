@@ -202,8 +202,6 @@ pub(super) fn the_timeout_counts_from_the_start_of_the_command(place: &Place, st
     let stranger = Stranger::holding(place, store);
     let [node] = place.nodes(["a"], store.url());
     node.says("waiting for locks");
-    // By so much the end would be too early, were it counted from the wait.
-    wait::let_pass(Duration::from_millis(300));
     let freed_ms = wait::now_ms();
     stranger.goes();
     let run = place.end_of_run(1);

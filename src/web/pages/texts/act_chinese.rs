@@ -10,7 +10,7 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
     and: "；",
     reset: ResetTexts {
         counts: |used| match used {
-            0 => "时间槽没有任何尝试".to_owned(),
+            0 => "时间槽没有计入次数的尝试".to_owned(),
             used => format!("{used} 次尝试不再计数"),
         },
         no_longer_done: "时间槽不再是已完成状态",
