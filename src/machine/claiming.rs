@@ -23,7 +23,7 @@ use crate::error::{Applied, StoreError};
 use crate::event::Event;
 use crate::job::{NodeName, OnStoreError};
 use crate::machine::running::Hold;
-use crate::machine::slot::{Behind, Phase, WaitReason};
+use crate::machine::slot::{Phase, WaitReason};
 use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::Claim;
 use crate::slot::{Lease, Trigger};
@@ -124,8 +124,8 @@ impl SlotMachine {
                     self.token = self.token.next();
                 }
                 let refused_until = sent + remaining;
-                let still = |behind: &Behind| behind.is_still(refused_until) && behind.until > now.mono;
-                match self.behind.filter(still).filter(|_| self.drain_until.is_none()) {
+                // Once its own wait is over it is somebody else's.
+                match self.behind.filter(|behind| behind.until > now.mono && self.drain_until.is_none()) {
                     Some(behind) => self.wait_behind(now, behind.until),
                     None => self.wait_for_others(now, refused_until, pace::SPREAD_RELEASE, WaitReason::Others),
                 }

@@ -176,11 +176,6 @@ impl Behind {
     pub(super) fn allowed(self, look: Mono) -> Option<Mono> {
         (look + self.handicap < self.refused_until).then_some(look)
     }
-
-    /// Whether a wait that ends then is still that of the own failure. Nobody fails before it is over, so another's ends later.
-    pub(super) fn is_still(self, refused_until: Mono) -> bool {
-        refused_until <= self.refused_until + self.handicap
-    }
 }
 
 /// Store errors in a row while claiming.

@@ -14,7 +14,7 @@ use crate::shared_store::SharedStore;
 use crate::wait;
 
 /// A queue is read and written whole but for Redis, whose entries stand by themselves: what each costs grows with the others.
-const WAITERS: usize = 100;
+const WAITERS: usize = 24;
 
 pub(super) fn many_waiters_in_one_process_are_all_served(_: &Place, store: &SharedStore) {
     all_are_served(store.url(), WAITERS, || {});
