@@ -1,5 +1,6 @@
-//! That the node cannot use its store, though it answers those who look: a full store reads and does not write. The node says when it
-//! loses its store and when it has it again; until its next heartbeat it does not know better, unless it was the store that said so. Pure; decides nothing but when that may be said.
+//! That the node cannot use its store, though the store answers those who look: a full store reads and does not write. The node says when
+//! it loses its store and when it has it again. Until its next heartbeat it does not know better, unless the store itself said so. Pure;
+//! decides nothing but when that may be said.
 
 use std::time::Duration;
 

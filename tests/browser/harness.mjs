@@ -92,9 +92,12 @@ export async function redis(place, port) {
   const server = place.start('redis', 'redis-server', [
     '--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', place.folder,
   ]);
-  await until('redis answers', async () => (await run('redis-cli', ['-p', String(port), 'ping'])).stdout.includes('PONG'));
+  await until('redis answers', async () => (await storeSays(port, 'ping')).includes('PONG'));
   return server;
 }
+
+/** What Redis answers to a command. */
+export const storeSays = async (port, ...words) => (await run('redis-cli', ['-p', String(port), ...words])).stdout;
 
 /** A command of cronward in the place's folder. One that fails is no error here. */
 export async function cronward(place, ...words) {

@@ -3,7 +3,7 @@
 import { after, afterEach, before, describe, test } from 'node:test';
 import assert from 'node:assert/strict';
 import { Cluster, HOUR, LEASE, cell, keyOf, renewed, streams } from './cluster.mjs';
-import { complaints, daemon, freePort, open, program, proxy, redis, until, violations, within } from './harness.mjs';
+import { complaints, daemon, freePort, open, program, proxy, redis, storeSays, until, violations, within } from './harness.mjs';
 
 describe('a page that is looked at', () => {
   let cluster, place, nodes, slot, viewer, operator;
@@ -356,6 +356,23 @@ describe('a page that is looked at', () => {
       }
       await made.close();
     }
+  });
+
+  test('a store that is full is told though it answers and so is its room', async () => {
+    const page = await open(viewer, `${nodes.a.url}/`);
+    await renewed(page, 'live');
+    const memory = (most) => storeSays(cluster.port, 'config', 'set', 'maxmemory', most);
+    const from = Date.now();
+    await memory('1');
+    const needs = async () => /cannot use the store, though it answers: .*maxmemory/.test(await page.textContent('.needs'));
+    await until('it is told', needs);
+    within('a store that is full was told', Date.now() - from, 12);
+    assert.match(await page.textContent('#grid'), /billing/, 'what was known is still shown');
+    const back = Date.now();
+    await memory('0');
+    await until('it is told no more', async () => !(await needs()));
+    console.log(`# that it has room again was told after ${((Date.now() - back) / 1000).toFixed(1)} s`);
+    await page.close();
   });
 
   // The last one: nothing of the cluster is needed after it.

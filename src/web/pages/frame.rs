@@ -58,7 +58,7 @@ pub(super) struct Pulse {
     pub(super) store_well: bool,
     pub(super) nodes: String,
     pub(super) nodes_well: bool,
-    pub(super) files: String,
+    pub(super) files: Option<String>,
     pub(super) files_well: bool,
     pub(super) age: String,
 }
@@ -228,9 +228,8 @@ fn pulse(shown: &Snapshot, tell: &Teller) -> Pulse {
         nodes: (t.nodes_alive)(alive.len(), alive.len() + lost),
         nodes_well: lost == 0 && !alive.is_empty(),
         files: match (same, hash.get(..DIGITS)) {
-            (true, Some(hash)) => (t.files_same)(hash),
-            (true, None) => String::new(),
-            (false, _) => t.files_differ.to_owned(),
+            (true, hash) => hash.map(t.files_same),
+            (false, _) => Some(t.files_differ.to_owned()),
         },
         files_well: same,
         age: shown.age().map_or_else(|| t.reading.to_owned(), |age| (t.data_age)(&tell.span(age))),

@@ -386,6 +386,16 @@ fn each_link_is_below_the_base() {
 }
 
 #[test]
+fn each_link_has_words_where_no_node_is_known_as_well() {
+    let shown = snapshot();
+    for page in [home(&shown, "", true), home(&Snapshot { nodes: Arc::default(), ..shown }, "", true)] {
+        for link in page.split("<a ").skip(1).filter_map(|part| part.split("</a>").next()) {
+            assert_ne!(link.split_once('>').map(|(_, shown)| text_of(shown)), Some(String::new()), "<a {link}");
+        }
+    }
+}
+
+#[test]
 fn a_node_that_leaves_says_so_on_its_pages_and_one_that_stays_does_not() {
     for (lang, told) in [("en", "This node is leaving."), ("zh", "本节点正在退出")] {
         let query = format!("?lang={lang}");
