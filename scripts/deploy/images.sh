@@ -51,9 +51,15 @@ without_build() {
         deploy/docker/Dockerfile
 }
 
-# Inside the image, as its user, with the folder /jobs.
+# Inside the image, as its user, with the folder /jobs. Before it starts the program, buildah seals a copy of itself in memory, and that fails now
+# and then on a busy machine ("sealing memfd copy: Device or resource busy"): three times.
 inside() {
-    "${b[@]}" run --isolation chroot --volume "$work/jobs:/jobs" "$container" -- "$@"
+    local try
+    for try in 1 2 3; do
+        ! "${b[@]}" run --isolation chroot --volume "$work/jobs:/jobs" "$container" -- "$@" || return 0
+        echo "inside $container: try $try of $*" >&2
+    done
+    return 1
 }
 
 hadolint deploy/docker/Dockerfile
@@ -85,7 +91,8 @@ for image in static slim; do
     "${b[@]}" bud --quiet --format docker --isolation chroot --target "$image" --tag "cronward:$image" \
         --build-arg SLIM_IMAGE=localhost/debian:12-slim --file "$work/Dockerfile" "$work/context" >/dev/null
     container=$("${b[@]}" from "localhost/cronward:$image")
-    [ "$(inside /usr/local/bin/cronward --version)" = "$("$CRONWARD" --version)" ] || fail "$image has another version"
+    said=$(inside /usr/local/bin/cronward --version) || fail "$image: the program does not start"
+    [ "$said" = "$("$CRONWARD" --version)" ] || fail "$image has another version: $said"
     # The keeper, the embedded store and the folder for it, as a user that is not root.
     said=$(inside /usr/local/bin/cronward trigger who --yes --config /jobs/jobs.toml 2>&1) || fail "$image: trigger: $said"
     config=$("${b[@]}" inspect --type image --format '{{.Docker.Config.User}} {{.Docker.Config.Healthcheck}} {{.Docker.Config.Cmd}}' \

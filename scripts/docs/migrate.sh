@@ -113,14 +113,14 @@ shedlock() {
     echo "ShedLock and exec keep each other out in Redis"
 }
 
-# The arguments of the example's pod, started twice, as two clusters do. In a namespace of its own: a slot's name is its start, so the minute of
-# another page that began with the hour is the very slot of this hour. Once more where the hour ended between the two.
+# The arguments of the example's pod, started twice, as two clusters do. In a namespace that no other page has, a job that moves included: a slot's
+# name is its start, so the minute of another page that began with the hour is the very slot of this hour. Once more where the hour ended between the two.
 cronjob() {
     local one two hour='' round=0
     while [ "$(date -u +%H)" != "$hour" ]; do
         hour=$(date -u +%H)
         round=$((round + 1))
-        local folder=$work/cronjob-$round
+        local folder=$work/clusters-$round
         mkdir "$folder"
         python3 - "$folder" "$REDIS_URL" <<'END'
 import pathlib, shlex, sys, yaml
