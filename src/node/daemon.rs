@@ -310,7 +310,10 @@ impl Node {
                     }
                 }
                 Action::TellAll(message) => self.tell_all(&message),
-                Action::Emit(event) => self.ports.observer.event(None, &event),
+                Action::Emit(event) => {
+                    self.digest.event(None, &event);
+                    self.ports.observer.event(None, &event);
+                }
                 Action::Announce(slot, verdict) => self.tools.observer.event(Some(&slot), &Event::Closed { verdict }),
                 Action::Note(slot, decision) => self.notes.add(&slot, decision),
                 Action::CorrectClock { ahead_ms } => {

@@ -58,6 +58,8 @@ struct Failing {
     in_all: u64,
     heard: bool,
     quiet_since: Option<Mono>,
+    /// By the node's heartbeat. Then it is not over, though nobody asks: a node that leaves claims nothing any more.
+    away: bool,
     told: Option<Mono>,
 }
 
@@ -73,6 +75,11 @@ struct Missed {
 
 impl Observer for Digest {
     fn event(&self, slot: Option<&Slot>, event: &Event) {
+        match event {
+            Event::StoreLost { .. } => self.with(|state| state.failing.away = true),
+            Event::StoreReached { .. } => self.with(|state| state.failing.away = false),
+            _ => {}
+        }
         let Some(slot) = slot else { return };
         match event {
             Event::Shed => self.with(|state| state.shed.add(slot)),
@@ -164,7 +171,7 @@ impl Failing {
             let slots = std::mem::take(&mut self.slots);
             return Some(Event::StoreFailing { slots, error: self.last.clone().unwrap_or_default() });
         }
-        let over = self.quiet_since.is_some_and(|since| now.since(since) >= QUIET);
+        let over = !self.away && self.quiet_since.is_some_and(|since| now.since(since) >= QUIET);
         if !over {
             return None;
         }
@@ -206,6 +213,7 @@ impl DigestState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::{ErrorKind, Op};
 
     const IDLE: Occupancy = Occupancy { waiting: 0, running: 0, is_full: false };
 
@@ -220,7 +228,6 @@ mod tests {
     }
 
     fn failed() -> Event {
-        use crate::error::{ErrorKind, Op};
         Event::StoreFailed { op: Op::Claim, kind: ErrorKind::Timeout, error: "no answer".to_owned() }
     }
 
@@ -314,5 +321,24 @@ mod tests {
         }
         let failing = |slots| Event::StoreFailing { slots, error: "no answer".to_owned() };
         assert_eq!(told, [failing(200), failing(12_000), Event::StoreFailingOver { slots: 14_000 }]);
+    }
+
+    #[test]
+    fn a_store_that_is_away_is_not_said_to_be_well_because_nobody_asks() {
+        let digest = Digest::default();
+        let lost = Event::StoreLost { error: "refused".to_owned(), kind: ErrorKind::Unavailable };
+        let back = Event::StoreReached { away: Some(Duration::from_secs(60)) };
+        let mut told = Vec::new();
+        for second in 0..100 {
+            match second {
+                0 => digest.event(Some(&slot("a", 0)), &failed()),
+                1 => digest.event(None, &lost),
+                60 => digest.event(None, &back),
+                _ => {}
+            }
+            told.extend(digest.due(at(second), IDLE, false).into_iter().map(|event| (second, event)));
+        }
+        let failing = Event::StoreFailing { slots: 1, error: "no answer".to_owned() };
+        assert_eq!(told, [(0, failing), (60, Event::StoreFailingOver { slots: 1 })]);
     }
 }

@@ -67,7 +67,10 @@ fn the_password_of_the_store_stands_on_no_page_in_no_answer_in_no_log_and_in_no_
     let mut redis = RedisServer::start();
     redis.command(&["ACL", "SETUSER", "cronward", "reset", "on", ">hunter2/pa55", "~*", "&*", "+@all"]);
     let url = format!("redis://cronward:hunter2%2Fpa55@127.0.0.1:{}", redis.port());
-    let (place, token) = operated("[jobs.work]\nschedule = \"0 0 1 1 *\"\nslot = \"tick\"\ncommand = \"env; false\"\n");
+    // A node that leaves tries to record what its last run came to until the lease is over.
+    let (place, token) = operated(
+        "[jobs.work]\nschedule = \"0 0 1 1 *\"\nslot = \"tick\"\nlease_ttl = \"5s\"\ncommand = \"env; false\"\n",
+    );
     let file = std::fs::read_to_string(place.path().join("jobs.toml")).unwrap();
     place.write("jobs.toml", &file.replace("url = \"sqlite:cronward.sqlite\"", "url_file = \"url\""));
     place.write("url", &format!("{url}\n"));
