@@ -45,6 +45,8 @@ describe('a page that is looked at', () => {
   test('what changes in the store is in its cell soon after', async () => {
     const page = await open(viewer, `${nodes.a.url}/?q=stock-levels`);
     await renewed(page, 'live');
+    // Not the cells of other hours, which are read for the first time.
+    await until('all hours are read', async () => (await page.$('td[data-s=loading]')) === null);
     await page.evaluate(() => {
       window.cells = [];
       const row = document.getElementById('job-stock-levels');
