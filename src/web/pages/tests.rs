@@ -326,6 +326,19 @@ fn what_a_disabled_job_did_not_run_is_disabled_and_not_missed_nor_pending() {
 }
 
 #[test]
+fn each_example_beside_the_end_of_a_pause_is_taken() {
+    for lang in ["en", "zh"] {
+        let hint = reader(&format!("?lang={lang}")).t.act.until_hint;
+        let words = hint.split(|at: char| at == ' ' || at == ',' || at == ';' || !at.is_ascii());
+        let examples: Vec<&str> = words.filter(|word| word.starts_with(|first: char| first.is_ascii_digit())).collect();
+        assert_eq!(examples.len(), 3, "{hint}");
+        for example in examples {
+            assert!(crate::admin::actions::until(example, at(NOW)).is_ok(), "{lang}: {example}");
+        }
+    }
+}
+
+#[test]
 fn who_looks_at_more_hours_shows_nobody_else_more() {
     let shown = snapshot();
     let more: Vec<_> = (0..168).map(|hour| at("2026-11-14T15:00:00Z") + TimeDelta::hours(hour)).collect();

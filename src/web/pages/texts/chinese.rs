@@ -363,7 +363,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         reason_optional: "与您的名字一起记录",
         confirm: |job| format!("输入 {job} 以确认"),
         until: "直到",
-        until_hint: "30m、2h 或 2026-11-21T18:00Z 这样的时间；留空则直到手动恢复",
+        until_hint: "30m、2h 或 2026-11-21T18:00:00Z 这样的时间；留空则直到手动恢复",
         back: "返回",
         off_away: "存储不可用时无法执行操作。",
         needless: "无需执行：",

@@ -352,7 +352,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         reason_optional: "recorded with your name",
         confirm: |job| format!("Type {job} to confirm"),
         until: "Until",
-        until_hint: "30m, 2h, or a time like 2026-11-21T18:00Z; empty: until resumed",
+        until_hint: "30m, 2h, or a time like 2026-11-21T18:00:00Z; empty: until resumed",
         back: "Back",
         off_away: "Actions are off while the store cannot be used.",
         needless: "There is nothing to do:",
