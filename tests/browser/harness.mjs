@@ -118,13 +118,13 @@ export async function daemon(place, name, file = 'jobs.toml', listen = '127.0.0.
   return { child, address, url: `http://${address}` };
 }
 
-/** nginx as Debian has it, with its buffering on, in front of nodes below /ops/cron/. */
+/** nginx as Debian has it, with its buffering on, in front of nodes below /ops/cron/. One process: workers outlive a master that is killed. */
 export async function proxy(place, ...addresses) {
   const port = await freePort();
   await mkdir(path.join(place.folder, 'nginx'), { recursive: true });
   const file = path.join(place.folder, 'nginx.conf');
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${place.folder}/nginx/${kind};`);
-  await writeFile(file, `daemon off; error_log stderr; pid ${place.folder}/nginx.pid; worker_processes 1;
+  await writeFile(file, `daemon off; master_process off; error_log stderr; pid ${place.folder}/nginx.pid; worker_processes 1;
 events { worker_connections 256; }
 http { access_log off; ${kinds.join(' ')}
   upstream nodes { ${addresses.map((address) => `server ${address};`).join(' ')} }
