@@ -222,7 +222,8 @@ impl Node {
         if self.tools.gate.is_away() {
             self.machine.handle_store_away();
         }
-        for event in self.digest.due(now.mono, self.tools.gate.occupancy(), self.machine.verdicts().is_asking()) {
+        let (occupancy, is_closing) = (self.tools.gate.occupancy(), self.machine.verdicts().is_asking());
+        for event in self.digest.due(now.mono, occupancy, is_closing, self.machine.health().store_up) {
             self.ports.observer.event(None, &event);
         }
         self.look_around();
@@ -310,10 +311,7 @@ impl Node {
                     }
                 }
                 Action::TellAll(message) => self.tell_all(&message),
-                Action::Emit(event) => {
-                    self.digest.event(None, &event);
-                    self.ports.observer.event(None, &event);
-                }
+                Action::Emit(event) => self.ports.observer.event(None, &event),
                 Action::Announce(slot, verdict) => self.tools.observer.event(Some(&slot), &Event::Closed { verdict }),
                 Action::Note(slot, decision) => self.notes.add(&slot, decision),
                 Action::CorrectClock { ahead_ms } => {

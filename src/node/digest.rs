@@ -58,8 +58,6 @@ struct Failing {
     in_all: u64,
     heard: bool,
     quiet_since: Option<Mono>,
-    /// By the node's heartbeat. Then it is not over, though nobody asks: a node that leaves claims nothing any more.
-    away: bool,
     told: Option<Mono>,
 }
 
@@ -75,11 +73,6 @@ struct Missed {
 
 impl Observer for Digest {
     fn event(&self, slot: Option<&Slot>, event: &Event) {
-        match event {
-            Event::StoreLost { .. } => self.with(|state| state.failing.away = true),
-            Event::StoreReached { .. } => self.with(|state| state.failing.away = false),
-            _ => {}
-        }
         let Some(slot) = slot else { return };
         match event {
             Event::Shed => self.with(|state| state.shed.add(slot)),
@@ -96,12 +89,13 @@ impl Observer for Digest {
 }
 
 impl Digest {
-    /// What is to be told now. Asked at each beat; `is_closing`: verdicts are being asked for, and more may follow.
-    pub(super) fn due(&self, now: Mono, occupancy: Occupancy, is_closing: bool) -> Vec<Event> {
+    /// What is to be told now. Asked at each beat; `is_closing`: verdicts are being asked for, and more may follow; `store_up`: by the
+    /// node's heartbeat. That no slot fails any more does not show it: a node that leaves claims nothing.
+    pub(super) fn due(&self, now: Mono, occupancy: Occupancy, is_closing: bool, store_up: bool) -> Vec<Event> {
         self.with(|state| {
             let mut events = Vec::new();
             events.extend(state.shed.due(now, occupancy));
-            events.extend(state.failing.due(now));
+            events.extend(state.failing.due(now, store_up));
             events.extend(state.missed_due(now, is_closing));
             events
         })
@@ -161,7 +155,7 @@ impl Failing {
         }
     }
 
-    fn due(&mut self, now: Mono) -> Option<Event> {
+    fn due(&mut self, now: Mono, store_up: bool) -> Option<Event> {
         self.last.as_ref()?;
         if std::mem::take(&mut self.heard) {
             self.quiet_since = Some(now);
@@ -171,7 +165,7 @@ impl Failing {
             let slots = std::mem::take(&mut self.slots);
             return Some(Event::StoreFailing { slots, error: self.last.clone().unwrap_or_default() });
         }
-        let over = !self.away && self.quiet_since.is_some_and(|since| now.since(since) >= QUIET);
+        let over = store_up && self.quiet_since.is_some_and(|since| now.since(since) >= QUIET);
         if !over {
             return None;
         }
@@ -244,7 +238,7 @@ mod tests {
             for job in ["a", "b"] {
                 digest.event(Some(&slot(job, second)), &Event::Shed);
             }
-            told.extend(digest.due(at(u64::try_from(second).unwrap()), IDLE, true));
+            told.extend(digest.due(at(u64::try_from(second).unwrap()), IDLE, true, true));
         }
         let line = |shed, jobs| Event::Overloaded { shed, jobs, waiting: 0, running: 0, full: false };
         assert_eq!(told, [line(2, 2), line(120, 2), line(120, 2)]);
@@ -256,11 +250,11 @@ mod tests {
         for second in [3, 5] {
             digest.event(Some(&slot("a", second)), &Event::Shed);
         }
-        digest.due(at(0), IDLE, false);
+        digest.due(at(0), IDLE, false, true);
         for second in [2, 3, 5, 6] {
             digest.event(Some(&slot("a", second)), &Event::Closed { verdict: Verdict::Missed });
         }
-        assert_eq!(digest.due(at(1), IDLE, false), [missed("a", 2, 2, 6)]);
+        assert_eq!(digest.due(at(1), IDLE, false, true), [missed("a", 2, 2, 6)]);
     }
 
     #[test]
@@ -268,10 +262,10 @@ mod tests {
         let digest = Digest::default();
         let full = Occupancy { waiting: 9, running: 512, is_full: true };
         for second in 0..9 {
-            assert_eq!(digest.due(at(second), full, false), []);
+            assert_eq!(digest.due(at(second), full, false, true), []);
         }
-        digest.due(at(9), IDLE, false);
-        let told: Vec<u64> = (10..90).filter(|second| !digest.due(at(*second), full, false).is_empty()).collect();
+        digest.due(at(9), IDLE, false, true);
+        let told: Vec<u64> = (10..90).filter(|second| !digest.due(at(*second), full, false, true).is_empty()).collect();
         assert_eq!(told, [19, 79]);
     }
 
@@ -284,10 +278,10 @@ mod tests {
                 digest.event(Some(&slot("b", second)), &Event::Closed { verdict: Verdict::Missed });
             }
             digest.event(Some(&slot("b", second + 10_000)), &Event::Closed { verdict: Verdict::Done });
-            assert_eq!(digest.due(at(u64::try_from(second).unwrap() / 1_000), IDLE, true), []);
+            assert_eq!(digest.due(at(u64::try_from(second).unwrap() / 1_000), IDLE, true, true), []);
         }
-        assert_eq!(digest.due(at(4), IDLE, false), [missed("a", 3_000, 0, 2_999), missed("b", 1_500, 0, 2_998)]);
-        assert_eq!(digest.due(at(5), IDLE, false), []);
+        assert_eq!(digest.due(at(4), IDLE, false, true), [missed("a", 3_000, 0, 2_999), missed("b", 1_500, 0, 2_998)]);
+        assert_eq!(digest.due(at(5), IDLE, false, true), []);
     }
 
     #[test]
@@ -296,7 +290,7 @@ mod tests {
         let mut told = Vec::new();
         for second in 0..130 {
             digest.event(Some(&slot("a", second)), &Event::Closed { verdict: Verdict::Missed });
-            told.extend(digest.due(at(u64::try_from(second).unwrap()), IDLE, false));
+            told.extend(digest.due(at(u64::try_from(second).unwrap()), IDLE, false, true));
         }
         assert_eq!(told, [missed("a", 1, 0, 0), missed("a", 60, 1, 60), missed("a", 60, 61, 120)]);
     }
@@ -305,7 +299,7 @@ mod tests {
     fn verdicts_that_never_end_are_told_after_a_minute_all_the_same() {
         let digest = Digest::default();
         digest.event(Some(&slot("a", 0)), &Event::Closed { verdict: Verdict::Missed });
-        let told: Vec<u64> = (0..100).filter(|second| !digest.due(at(*second), IDLE, true).is_empty()).collect();
+        let told: Vec<u64> = (0..100).filter(|second| !digest.due(at(*second), IDLE, true, true).is_empty()).collect();
         assert_eq!(told, [60]);
     }
 
@@ -317,7 +311,7 @@ mod tests {
             if second < 70 {
                 (0..200).for_each(|_| digest.event(Some(&slot("a", second)), &failed()));
             }
-            told.extend(digest.due(at(u64::try_from(second).unwrap()), IDLE, false));
+            told.extend(digest.due(at(u64::try_from(second).unwrap()), IDLE, false, true));
         }
         let failing = |slots| Event::StoreFailing { slots, error: "no answer".to_owned() };
         assert_eq!(told, [failing(200), failing(12_000), Event::StoreFailingOver { slots: 14_000 }]);
@@ -326,18 +320,10 @@ mod tests {
     #[test]
     fn a_store_that_is_away_is_not_said_to_be_well_because_nobody_asks() {
         let digest = Digest::default();
-        let lost = Event::StoreLost { error: "refused".to_owned(), kind: ErrorKind::Unavailable };
-        let back = Event::StoreReached { away: Some(Duration::from_secs(60)) };
-        let mut told = Vec::new();
-        for second in 0..100 {
-            match second {
-                0 => digest.event(Some(&slot("a", 0)), &failed()),
-                1 => digest.event(None, &lost),
-                60 => digest.event(None, &back),
-                _ => {}
-            }
-            told.extend(digest.due(at(second), IDLE, false).into_iter().map(|event| (second, event)));
-        }
+        digest.event(Some(&slot("a", 0)), &failed());
+        let due =
+            |second| digest.due(at(second), IDLE, false, second >= 60).into_iter().map(move |event| (second, event));
+        let told: Vec<(u64, Event)> = (0..100).flat_map(due).collect();
         let failing = Event::StoreFailing { slots: 1, error: "no answer".to_owned() };
         assert_eq!(told, [(0, failing), (60, Event::StoreFailingOver { slots: 1 })]);
     }
