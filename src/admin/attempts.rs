@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::admin::lookup::is_touched;
 use crate::admin::{AdminError, AdminSession, BATCH, KnownJob};
 use crate::clock::{earlier, later};
 use crate::job::JobName;
 use crate::slot::{Slot, SlotRecord, SlotState};
+use crate::store::StoreError;
 
 /// Which slots are listed.
 pub(crate) struct Wanted {
@@ -36,19 +36,27 @@ pub(crate) struct Listed {
     pub(crate) max_attempts: u32,
 }
 
-/// Slots are not searched for in the store: they are computed from jobs and time, and each is asked about.
-pub(crate) async fn collect(session: &AdminSession, wanted: &Wanted) -> Result<Vec<Listed>, AdminError> {
+/// Slots are not searched for in the store: they are computed from jobs and time, and each is asked about. With them: why those that are
+/// left out cannot be read.
+pub(crate) async fn collect(
+    session: &AdminSession,
+    wanted: &Wanted,
+) -> Result<(Vec<Listed>, Vec<StoreError>), AdminError> {
     let candidates = candidates(session, wanted)?;
-    let mut listed = Vec::new();
+    let (mut listed, mut unreadable) = (Vec::new(), Vec::new());
     for batch in candidates.chunks(BATCH) {
         let slots: Vec<Slot> = batch.iter().map(|candidate| candidate.slot.clone()).collect();
-        for (candidate, record) in batch.iter().zip(session.inspect(&slots).await?) {
-            if is_wanted(wanted, candidate, &record, session.now) {
-                listed.push(Listed { record, max_attempts: candidate.job.entry.max_attempts });
+        for (candidate, record) in batch.iter().zip(session.inspect_each(&slots).await?) {
+            match record {
+                Ok(record) if is_wanted(wanted, candidate, &record, session.now) => {
+                    listed.push(Listed { record, max_attempts: candidate.job.entry.max_attempts });
+                }
+                Ok(_) => {}
+                Err(error) => unreadable.push(error),
             }
         }
     }
-    Ok(listed)
+    Ok((listed, unreadable))
 }
 
 /// Every slot that is not older than asked for, newest first.
@@ -83,7 +91,7 @@ fn is_wanted(wanted: &Wanted, candidate: &Candidate<'_>, record: &SlotRecord, no
     let expected =
         job.entry.enabled && job.known_since.is_some_and(|since| since < candidate.slot.end()) && candidate.due;
     let expected = expected && !job.is_nobodys(candidate.slot.start());
-    if !expected && !is_touched(record) {
+    if !expected && !record.is_touched() {
         return false;
     }
     let state = record.state(now, job.entry.max_attempts);

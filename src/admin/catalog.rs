@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
 use crate::admin::{AdminError, UnknownTarget};
+use crate::clock::later;
 use crate::config::Config;
 use crate::job::{JobName, JobSpec};
 use crate::schedule::{ScheduleError, Timetable};
-use crate::slot::Slot;
+use crate::slot::{Slot, SlotRecord};
 use crate::store::{JobEntry, JobOrigin, NodeEntry};
 
 /// A job, with what is needed to compute its slots.
@@ -25,6 +27,21 @@ pub(crate) struct KnownJob {
     pub(crate) known_since: Option<DateTime<Utc>>,
     /// Nodes are alive, and none of them has it in its file.
     pub(crate) orphaned: bool,
+}
+
+/// Why a slot in which nothing happened is neither due nor missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdleReason {
+    /// The schedule does not fire in it.
+    NoTick,
+    /// Its first tick is to come.
+    NotDue(DateTime<Utc>),
+    /// It was over before the job was known, or no node had the job in its file any more.
+    NotKnown,
+    /// It is older than the records that the store keeps.
+    Forgotten,
+    /// The job is disabled in the file.
+    Disabled,
 }
 
 /// Which store's registry was asked.
@@ -183,20 +200,45 @@ impl KnownJob {
         self.orphaned && self.entry.planned.is_none_or(|planned| planned <= start)
     }
 
+    /// Why a slot is neither due nor missed by `now`, where nothing happened in it and that has a reason. `retention`: how long the store
+    /// keeps records.
+    pub(crate) fn idle_reason(
+        &self,
+        record: &SlotRecord,
+        now: DateTime<Utc>,
+        retention: Duration,
+    ) -> Option<IdleReason> {
+        let slot = &record.slot;
+        if record.is_touched() {
+            return None;
+        }
+        let Some(tick) = self.first_tick(slot) else { return Some(IdleReason::NoTick) };
+        if tick > now {
+            return Some(IdleReason::NotDue(tick));
+        }
+        if self.known_since.unwrap_or(now) >= slot.end() || self.is_nobodys(slot.start()) {
+            return Some(IdleReason::NotKnown);
+        }
+        if later(slot.end(), retention) < now {
+            return Some(IdleReason::Forgotten);
+        }
+        (!self.entry.enabled).then_some(IdleReason::Disabled)
+    }
+
     /// The slots that may be the current one at `now`, best first: the slot of now, and, where that has no tick, the
     /// last slot that had one. Which of the two it is depends on whether anything happened in the first.
     pub(crate) fn current(&self, now: DateTime<Utc>) -> Vec<Slot> {
         let of_now = self.timetable.slot_at(now);
-        if of_now.as_ref().is_some_and(|slot| self.ticks_in(slot)) {
+        if of_now.as_ref().is_some_and(|slot| self.first_tick(slot).is_some()) {
             return of_now.into_iter().collect();
         }
         let last = self.timetable.schedule().last_until(now).and_then(|tick| self.timetable.slot_of(tick));
         of_now.into_iter().chain(last).collect()
     }
 
-    /// Whether the slot has a tick.
-    fn ticks_in(&self, slot: &Slot) -> bool {
-        self.timetable.slots(slot.start(), slot.end()).next().is_some()
+    /// The slot's first tick; none where it has none.
+    pub(crate) fn first_tick(&self, slot: &Slot) -> Option<DateTime<Utc>> {
+        self.timetable.slots(slot.start(), slot.end()).map(|(_, tick)| tick).next()
     }
 }
 
@@ -219,6 +261,48 @@ mod tests {
         let catalog = Catalog::unite(None, vec![entry]).unwrap();
         let job = catalog.iter().next().unwrap();
         job.current(at(now)).iter().map(|slot| slot.key().to_string()).collect()
+    }
+
+    #[test]
+    fn a_slot_in_which_nothing_happened_is_due_or_missed_unless_there_is_a_reason() {
+        let day = |days: u64| Duration::from_secs(days * 86_400);
+        let slot = Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+        let job = |known: Option<&str>, schedule: &str, enabled: bool| {
+            let entry = JobEntry { schedule: schedule.to_owned(), enabled, ..entry("billing") };
+            let mut job = Catalog::unite(None, vec![entry]).unwrap().iter().next().unwrap().clone();
+            job.known_since = known.map(at);
+            job
+        };
+        let (early, late) = (Some("2026-11-01T00:00:00Z"), Some("2026-11-21T15:00:00Z"));
+        let just_before = Some("2026-11-21T14:59:59Z");
+        let (tick, over) = (at("2026-11-21T14:30:00Z"), "2026-11-21T15:00:00Z");
+        let reason = |job: &KnownJob, now: &str| job.idle_reason(&SlotRecord::untouched(slot.clone()), at(now), day(7));
+        let half = "30 * * * *";
+        for (known, schedule, enabled, now, wanted) in [
+            (early, half, true, "2026-11-21T14:29:59Z", Some(IdleReason::NotDue(tick))),
+            (None, half, true, "2026-11-21T14:29:59Z", Some(IdleReason::NotDue(tick))),
+            (early, half, false, "2026-11-21T14:29:59Z", Some(IdleReason::NotDue(tick))),
+            (early, half, true, "2026-11-21T14:30:00Z", None),
+            (None, half, true, "2026-11-21T14:30:00Z", None),
+            (early, half, false, "2026-11-21T14:30:00Z", Some(IdleReason::Disabled)),
+            (early, "0 3 * * *", true, "2026-11-21T14:30:00Z", Some(IdleReason::NoTick)),
+            (early, half, true, over, None),
+            (just_before, half, true, over, None),
+            (late, half, true, over, Some(IdleReason::NotKnown)),
+            (None, half, true, over, Some(IdleReason::NotKnown)),
+            (early, half, true, "2026-11-28T15:00:00Z", None),
+            (early, half, true, "2026-11-28T15:00:01Z", Some(IdleReason::Forgotten)),
+        ] {
+            assert_eq!(reason(&job(known, schedule, enabled), now), wanted, "{known:?} {schedule} {enabled} {now}");
+        }
+        let planned = Some(at("2026-11-21T14:00:00Z"));
+        let mut orphan = job(early, half, true);
+        (orphan.orphaned, orphan.entry.planned) = (true, planned);
+        assert_eq!(reason(&orphan, over), Some(IdleReason::NotKnown), "nobody had it in a file when the slot began");
+        orphan.entry.planned = planned.map(|at| later(at, Duration::from_secs(1)));
+        assert_eq!(reason(&orphan, over), None);
+        let ran = SlotRecord { attempts: 1, ..SlotRecord::untouched(slot.clone()) };
+        assert_eq!(job(None, "0 3 * * *", false).idle_reason(&ran, at("2026-12-21T15:00:01Z"), day(7)), None);
     }
 
     #[test]

@@ -20,6 +20,9 @@ use crate::store::{Claim, ClaimRequest, JobEntry, JobOrigin, LockStore, NodeRepo
 /// Twelve minutes into the slot of every record here.
 pub(crate) const NOON: &str = "2026-11-21T12:12:00Z";
 
+/// How long records are kept.
+pub(crate) const KEPT: Duration = Duration::from_secs(7 * 86_400);
+
 pub(crate) fn at(text: &str) -> DateTime<Utc> {
     text.parse().unwrap()
 }
@@ -162,6 +165,8 @@ pub(crate) fn pause() -> Pause {
 pub(crate) struct Scene {
     pub(crate) clock: ManualClock,
     pub(crate) store: Arc<dyn Store>,
+    /// The same, as what it is.
+    memory: MemoryStore,
     claims: u128,
 }
 
@@ -174,8 +179,13 @@ impl Scene {
     /// An empty store that goes by this clock.
     pub(crate) fn by(clock: &ManualClock) -> Self {
         let clock = clock.clone();
-        let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone())));
-        Self { clock, store, claims: 0 }
+        let memory = MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone()));
+        Self { clock, store: Arc::new(memory.clone()), memory, claims: 0 }
+    }
+
+    /// Nothing that the store has of these slots and jobs can be read.
+    pub(crate) fn spoil(&self, names: &[&str]) {
+        self.memory.spoil(names);
     }
 
     /// Makes the registry know a job with hourly slots.
@@ -238,7 +248,7 @@ impl Scene {
 
     /// What a command begins with.
     pub(crate) async fn session(&self) -> AdminSession {
-        AdminSession::begin(Arc::clone(&self.store), None, "cronward jobs".to_owned()).await.unwrap()
+        AdminSession::begin(Arc::clone(&self.store), KEPT, None, "cronward jobs".to_owned()).await.unwrap()
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::admin::{AdminError, AdminSession, KnownJob, UnknownTarget};
 use crate::job::{JobName, NameError};
-use crate::slot::{Mark, Slot, SlotKey, SlotKeyError, SlotRecord};
+use crate::slot::{Slot, SlotKey, SlotKeyError, SlotRecord};
 
 /// The farthest that `J@-n` goes back; beyond it a key is clearer.
 pub(crate) const FARTHEST: usize = 1_000;
@@ -98,13 +98,8 @@ pub(crate) fn choose(records: Vec<SlotRecord>) -> Option<SlotRecord> {
     records
         .into_iter()
         .enumerate()
-        .find(|(index, record)| *index == last || is_touched(record))
+        .find(|(index, record)| *index == last || record.is_touched())
         .map(|(_, record)| record)
-}
-
-/// Whether anything ever happened in the slot.
-pub(crate) fn is_touched(record: &SlotRecord) -> bool {
-    record.attempts > 0 || record.mark != Mark::Free || record.verdict.is_some() || !record.audit.is_empty()
 }
 
 async fn one(session: &AdminSession, slot: Slot) -> Result<SlotRecord, AdminError> {

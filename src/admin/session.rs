@@ -1,6 +1,7 @@
 //! An open store with the jobs that are known there: what every listing starts from.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -10,7 +11,7 @@ use crate::config::Config;
 #[cfg(feature = "http")]
 use crate::job::JobSpec;
 use crate::slot::{RunRecord, Slot, SlotRecord};
-use crate::store::Store;
+use crate::store::{Store, StoreError, inspect_each};
 
 /// The newest attempts of a slot whose outputs are read.
 const OUTPUTS: usize = 16;
@@ -26,32 +27,36 @@ pub(crate) struct AdminSession {
     pub(crate) catalog: Catalog,
     /// The store's clock when the session began: what "current" refers to.
     pub(crate) now: DateTime<Utc>,
+    /// How long the store keeps records.
+    pub(crate) retention: Duration,
 }
 
 impl AdminSession {
     /// Asks a store for the time and for its registry. `listing` is the command that lists its jobs.
     pub(crate) async fn begin(
         store: Arc<dyn Store>,
+        retention: Duration,
         file: Option<&Config>,
         listing: String,
     ) -> Result<Self, AdminError> {
         let (now, nodes) = store.nodes().await?;
         let asked = Asked { location: store.location().to_owned(), listing };
         let catalog = Catalog::unite(file, store.jobs().await?)?.planned_by(&nodes, now).of_store(asked);
-        Ok(Self { store, catalog, now })
+        Ok(Self { store, catalog, now, retention })
     }
 
     /// The same with the jobs that a node plans.
     #[cfg(feature = "http")]
     pub(crate) async fn planned(
         store: Arc<dyn Store>,
+        retention: Duration,
         specs: &[Arc<JobSpec>],
         listing: String,
     ) -> Result<Self, AdminError> {
         let (now, nodes) = store.nodes().await?;
         let asked = Asked { location: store.location().to_owned(), listing };
         let catalog = Catalog::planned(specs, store.jobs().await?).planned_by(&nodes, now).of_store(asked);
-        Ok(Self { store, catalog, now })
+        Ok(Self { store, catalog, now, retention })
     }
 
     /// Asks the store for the time and for its registry once more. What cannot be read of it was told the first time.
@@ -78,11 +83,16 @@ impl AdminSession {
         Ok(())
     }
 
-    /// Records of slots without outputs, in the order asked, in as many steps as it takes.
+    /// Records of slots without outputs, in the order asked, in as many steps as it takes; the error names the first that cannot be read.
     pub(crate) async fn inspect(&self, slots: &[Slot]) -> Result<Vec<SlotRecord>, AdminError> {
+        Ok(self.inspect_each(slots).await?.into_iter().collect::<Result<_, _>>()?)
+    }
+
+    /// The same where the others are wanted all the same.
+    pub(crate) async fn inspect_each(&self, slots: &[Slot]) -> Result<Vec<Result<SlotRecord, StoreError>>, AdminError> {
         let mut records = Vec::with_capacity(slots.len());
         for batch in slots.chunks(BATCH) {
-            records.extend(self.store.inspect(batch).await?.1);
+            records.extend(inspect_each(&*self.store, batch).await?.1);
         }
         Ok(records)
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use chrono_tz::Tz;
 
 use crate::clock::between;
 use crate::slot::{Outcome, RunRecord, SlotRecord};
@@ -42,6 +43,12 @@ pub(crate) fn ending(record: &SlotRecord, run: &RunRecord) -> String {
         (Some(Outcome::Killed), _, Some(signal)) => format!("signal {signal}"),
         (Some(outcome), _, _) => outcome.as_str().replace('_', " "),
     }
+}
+
+/// What stands beside each time: a city says more to people than an abbreviation, of which `CST` is three.
+pub(crate) fn zone_name(zone: Tz) -> String {
+    let name = zone.name();
+    name.rsplit('/').next().unwrap_or(name).replace('_', " ")
 }
 
 /// [`harmless`] for text of several lines: line ends stay, also the `\r\n` of other systems.

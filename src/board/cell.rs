@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+use crate::admin::IdleReason;
+use crate::slot::SlotState;
+
 /// What an hour of a job has come to. The order is that of what needs a person: of a job with several slots in an hour the first of
 /// these counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -31,7 +34,31 @@ pub enum CellState {
     NotDue,
 }
 
+impl From<SlotState> for CellState {
+    fn from(state: SlotState) -> Self {
+        match state {
+            SlotState::Pending => Self::Pending,
+            SlotState::Running => Self::Running,
+            SlotState::Retrying => Self::Retrying,
+            SlotState::Done => Self::Done,
+            SlotState::Failed => Self::Failed,
+            SlotState::Missed => Self::Missed,
+            SlotState::Skipped => Self::Skipped,
+        }
+    }
+}
+
 impl CellState {
+    /// Of a slot; where it is neither due nor missed, for that reason.
+    pub(crate) fn of(state: SlotState, idle: Option<IdleReason>) -> Self {
+        match idle {
+            Some(IdleReason::NoTick | IdleReason::NotDue(_)) => Self::NotDue,
+            Some(IdleReason::NotKnown | IdleReason::Forgotten) => Self::Unknown,
+            Some(IdleReason::Disabled) => Self::Disabled,
+            None => Self::from(state),
+        }
+    }
+
     /// The word used on screens and in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -39,6 +39,17 @@ pub enum ConcernKind {
         /// In one line, without secrets.
         error: String,
     },
+    /// The store holds what cannot be read. Everything else is shown without it.
+    Unreadable {
+        /// The job that it is about; null where it is about the cluster.
+        job: Option<JobName>,
+        /// The newest slot of these; null where it is none of a slot.
+        slot: Option<SlotKey>,
+        /// How many records they are.
+        records: u32,
+        /// Where and why, in one line, without secrets.
+        error: String,
+    },
     /// Slots of a job ended without success and no newer one is done, or the attempts of one are used up.
     Failing {
         /// The job.
@@ -127,14 +138,15 @@ impl Concern {
     pub(super) fn rank(&self) -> (u8, Reverse<DateTime<Utc>>) {
         let rank = match &self.what {
             ConcernKind::StoreAway { .. } | ConcernKind::StoreRefuses { .. } | ConcernKind::StoreUnusable { .. } => 0,
-            ConcernKind::Failing { trying: false, .. } => 1,
-            ConcernKind::Failing { trying: true, .. } => 2,
-            ConcernKind::Late { .. } => 3,
-            ConcernKind::NodeLost { .. } => 4,
-            ConcernKind::Undelivered { .. } => 5,
-            ConcernKind::ClockOff { .. } => 6,
-            ConcernKind::FilesDiffer { .. } => 7,
-            ConcernKind::VersionsDiffer { .. } => 8,
+            ConcernKind::Unreadable { .. } => 1,
+            ConcernKind::Failing { trying: false, .. } => 2,
+            ConcernKind::Failing { trying: true, .. } => 3,
+            ConcernKind::Late { .. } => 4,
+            ConcernKind::NodeLost { .. } => 5,
+            ConcernKind::Undelivered { .. } => 6,
+            ConcernKind::ClockOff { .. } => 7,
+            ConcernKind::FilesDiffer { .. } => 8,
+            ConcernKind::VersionsDiffer { .. } => 9,
         };
         (rank, Reverse(self.since))
     }
@@ -143,7 +155,7 @@ impl Concern {
     pub fn job(&self) -> Option<&JobName> {
         match &self.what {
             ConcernKind::Failing { job, .. } | ConcernKind::Late { job, .. } => Some(job),
-            ConcernKind::Undelivered { job, .. } => job.as_ref(),
+            ConcernKind::Undelivered { job, .. } | ConcernKind::Unreadable { job, .. } => job.as_ref(),
             _ => None,
         }
     }

@@ -22,7 +22,7 @@ use crate::clock::{Mono, later};
 use crate::drive::timers;
 use crate::error::{Op, Reply};
 use crate::observe::view::NodeView;
-use crate::store::{ChangeHint, Changes, NodeEntry, Store, StoreError};
+use crate::store::{ChangeHint, Changes, NodeEntry, Store, StoreError, inspect_each, latest_each, untold_each};
 
 /// What is known while somebody looks.
 struct Following<'a> {
@@ -248,13 +248,15 @@ impl<'a> Following<'a> {
                 Some(Op::Pauses)
             }
             Chore::Latest(names) => {
-                let latest = self.store.latest(&names).await?;
+                let latest = latest_each(self.store, &names).await?;
                 self.sheet.take_latest(&names, latest, self.now());
                 Some(Op::Latest)
             }
             Chore::Untold(topics) => {
-                let (now, messages) = self.store.untold(&topics).await?;
-                self.judged.take_untold(&topics, &messages, now);
+                let found = untold_each(self.store, &topics).await?;
+                let now = found.now.unwrap_or_else(|| self.now());
+                self.sheet.unreadable.take_topics(&topics, found.unreadable, now);
+                self.judged.take_untold(&topics, &found.messages, now);
                 Some(Op::Untold)
             }
             Chore::Doubt => {
@@ -286,8 +288,8 @@ impl<'a> Following<'a> {
         let batch = self.sheet.next_batch();
         let slots: Vec<_> = batch.iter().flat_map(|(_, slots)| slots.iter().cloned()).collect();
         if !slots.is_empty() {
-            match self.store.inspect(&slots).await {
-                Ok((now, records)) => self.sheet.take(&batch, records, now, live),
+            match inspect_each(self.store, &slots).await {
+                Ok((now, records)) => self.sheet.take(&batch, records, now.unwrap_or_else(|| self.now()), live),
                 Err(error) => {
                     self.sheet.put_back(batch);
                     return Err(error);

@@ -390,6 +390,36 @@ async fn a_store_that_answers_and_that_the_node_cannot_use_is_a_concern_until_it
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_was_heard_until_the_store_took_nothing_more_is_not_lost() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    let beat = async |name: &str| {
+        let report = NodeReport::new(NodeName::new(name).unwrap(), "i1", stage.clock.now().wall);
+        stage.memory.heartbeat(&report).await.unwrap();
+    };
+    beat("gone").await;
+    stage.pass(60).await;
+    beat("here").await;
+    stage.pass(10).await;
+    let full = Event::StoreLost { error: "OOM".to_owned(), kind: ErrorKind::Overloaded };
+    stage.board.event(None, &full);
+    let lost = |shown: &Snapshot| -> Vec<String> {
+        let lost = shown.concerns.iter().filter_map(|concern| match &concern.what {
+            ConcernKind::NodeLost { node, .. } => Some(node.to_string()),
+            _ => None,
+        });
+        lost.collect()
+    };
+    stage.filled().await;
+    stage.pass(120).await;
+    stage.board.look(24);
+    stage.pass(12).await;
+    assert_eq!(lost(&stage.board.look(24)), ["gone"]);
+    stage.board.event(None, &Event::StoreReached { away: None });
+    stage.pass(1).await;
+    assert_eq!(lost(&stage.board.look(24)), ["here", "gone"], "who is not heard now is");
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_store_says_itself_is_a_concern_at_once() {
     let stage = Stage::with(&[("push", "0 * * * *")]).await;
     stage.filled().await;
@@ -553,6 +583,47 @@ async fn a_lease_that_runs_out_is_told_within_a_second_though_nobody_says_so() {
         stage.pass_ms(1_500).await;
         assert_eq!(cell(&stage.board.look(24), job, 0), CellState::Retrying, "{job}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_is_a_concern_and_everything_else_is_shown_until_it_can() {
+    let stage = Stage::with(&[("bad", "0 * * * *"), ("push", "0 * * * *")]).await;
+    for job in ["bad", "push"] {
+        stage.succeed(&slot(job, 14), 1).await;
+    }
+    stage.memory.spoil(&["bad@2026-11-21T14Z", "bad@2026-11-21T12Z", "bad"]);
+    let shown = stage.filled().await;
+    assert_eq!((&shown.store.error, shown.takes_changes()), (&None, true));
+    assert_eq!([0, 1].map(|back| cell(&shown, "push", back)), [CellState::Done, CellState::Missed]);
+    assert_eq!(
+        [0, 1, 2].map(|back| cell(&shown, "bad", back)),
+        [CellState::Unknown, CellState::Missed, CellState::Unknown]
+    );
+    assert!(shown.row("bad").unwrap().view.current.is_none());
+    let what = |shown: &Snapshot| -> Vec<String> {
+        let told = shown.concerns.iter().filter_map(|concern| match &concern.what {
+            ConcernKind::Unreadable { job, slot, records, error } => {
+                Some(format!("{} {} {records}: {error}", job.as_ref()?, slot.as_ref()?))
+            }
+            _ => None,
+        });
+        told.collect()
+    };
+    let error = "memory:: inspect: bad@2026-11-21T14Z: a key of another type";
+    assert_eq!(what(&shown), [format!("bad 2026-11-21T14Z 3: {error}")]);
+    // Each round looks whether they can be read by now: each by itself, and the rest together.
+    let before = stage.meter.inspected.load(Ordering::Relaxed);
+    stage.pass(60).await;
+    let looks = stage.meter.inspected.load(Ordering::Relaxed) - before;
+    assert!((12..=32).contains(&looks), "{looks} looks in a minute");
+    assert_eq!(what(&stage.board.look(24)).len(), 1);
+    stage.memory.spoil(&[]);
+    stage.pass(12).await;
+    let shown = stage.board.look(24);
+    assert_eq!([0, 2].map(|back| cell(&shown, "bad", back)), [CellState::Done, CellState::Missed]);
+    stage.pass(60).await;
+    assert_eq!(what(&stage.board.look(24)), [""; 0], "what the job has come to is read each minute");
+    assert!(stage.board.look(24).row("bad").unwrap().view.current.is_some());
 }
 
 #[tokio::test(start_paused = true)]

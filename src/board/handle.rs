@@ -89,6 +89,11 @@ impl Board {
         })
     }
 
+    /// How long the store keeps records.
+    pub const fn retention(&self) -> Duration {
+        self.setting.retention
+    }
+
     /// What is known at this moment, for the last so many hours (24 to 168) or more. Whoever asks counts as looking for the next minute.
     pub fn look(&self, hours: usize) -> Arc<Snapshot> {
         self.hours.fetch_max(hours.clamp(FEWEST, MOST), Ordering::Relaxed);

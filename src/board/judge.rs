@@ -11,10 +11,11 @@ use crate::board::patch::{ConcernsPatch, Patches};
 use crate::board::sheet::Sheet;
 use crate::board::store_loss::StoreLoss;
 use crate::board::{BoardRow, Concern, ConcernKind, StoreStanding};
-use crate::clock::CLOCK_OFF;
+use crate::clock::{CLOCK_OFF, later};
 use crate::message::{Topic, UntoldMessage, UntoldStage};
 use crate::observe::view::{NodeState, NodeView};
 use crate::slot::{SlotKey, SlotState, Verdict};
+use crate::store::SILENCE;
 
 /// A node that was lost so long ago is no news.
 const NEWS: TimeDelta = TimeDelta::days(1);
@@ -61,7 +62,11 @@ impl Judgement {
     /// Weighs everything once more, and tells where something became another.
     pub(super) fn weigh(&mut self, sheet: &Sheet, store: &StoreStanding, loss: Option<&StoreLoss>, now: DateTime<Utc>) {
         let mut concerns = nodes(&self.nodes, now, &mut self.lasting);
+        // Nobody can be heard through a store that takes nothing: who was heard until then is not lost.
+        let unheard = |seen: DateTime<Utc>| loss.is_some_and(|loss| later(seen, SILENCE) > loss.since);
+        concerns.retain(|concern| !(matches!(concern.what, ConcernKind::NodeLost { .. }) && unheard(concern.since)));
         concerns.extend(away(store).or_else(|| unusable(loss)));
+        concerns.extend(sheet.unreadable.concerns());
         concerns.extend(self.untold.values().flatten().cloned());
         for (line, row) in sheet.lines() {
             concerns.extend(failing(line, row, &sheet.faults));

@@ -8,7 +8,6 @@ use std::time::Duration;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::admin::KnownJob;
-use crate::admin::lookup::is_touched;
 use crate::board::seen::{Seen, SeenSlots};
 use crate::board::window::{Window, hour_of};
 use crate::board::{CellState, HourCell};
@@ -202,7 +201,7 @@ impl Line {
         if let Some(seen) = self.slots.get_mut(key) {
             (seen.state, seen.attempts) = (state, attempts);
             seen.settled = record.verdict.is_some();
-        } else if is_touched(record) && self.is_kept(key) && at.window.place(hour_of(key.start())).is_some() {
+        } else if record.is_touched() && self.is_kept(key) && at.window.place(hour_of(key.start())).is_some() {
             // Somebody ran a slot that has no tick.
             let lasts = seconds(record.slot.start(), record.slot.end());
             self.slots.add(Seen { key, state, attempts, settled: record.verdict.is_some(), lasts, tick: 0 });
@@ -210,15 +209,26 @@ impl Line {
         let max_attempts = self.job.entry.max_attempts;
         let last = self.shown.last().map(|shown| shown.slot.key());
         if let Some(shown) = self.shown.iter_mut().find(|shown| shown.slot.key() == key) {
-            let touched = is_touched(record);
+            let touched = record.is_touched();
             let view = (touched || last == Some(key)).then(|| Arc::new(SlotView::of(record, at.now, max_attempts)));
             shown.read = Some(ShownRead { touched, settled: record.verdict.is_some(), view });
         }
     }
 
-    /// Takes what was read of all the slots of an older hour.
-    pub(super) fn take_hour(&mut self, hour: DateTime<Utc>, records: &[SlotRecord], at: ReadAt<'_>) {
+    /// What the store has of a slot cannot be read.
+    pub(super) fn lose(&mut self, key: SlotKey) {
+        if let Some(seen) = self.slots.get_mut(key) {
+            (seen.state, seen.attempts, seen.settled) = (CellState::Unknown, 0, false);
+        }
+        if let Some(shown) = self.shown.iter_mut().find(|shown| shown.slot.key() == key) {
+            shown.read = Some(ShownRead { touched: true, settled: false, view: None });
+        }
+    }
+
+    /// Takes what was read of all the slots of an older hour, of which some could not be.
+    pub(super) fn take_hour(&mut self, hour: DateTime<Utc>, records: &[SlotRecord], unread: usize, at: ReadAt<'_>) {
         let mut sum = HourCell::default();
+        (0..unread).for_each(|_| sum.add(CellState::Unknown, 0));
         for record in records {
             let (state, attempts) = self.judge(record, at);
             sum.add(state, attempts);
@@ -227,32 +237,9 @@ impl Line {
     }
 
     fn judge(&self, record: &SlotRecord, at: ReadAt<'_>) -> (CellState, u16) {
-        let now = at.now;
-        let slot = &record.slot;
+        let idle = self.job.idle_reason(record, at.now, at.retention);
         let attempts = u16::try_from(record.used()).unwrap_or(u16::MAX);
-        if !is_touched(record) {
-            let tick = self.job.timetable.schedule().next_after(slot.start() - JUST_BEFORE);
-            if tick.is_some_and(|tick| tick > now && tick < slot.end()) {
-                return (CellState::NotDue, 0);
-            }
-            let known = self.job.known_since.is_some_and(|since| since < slot.end());
-            if !known || self.job.is_nobodys(slot.start()) || later(slot.end(), at.retention) < now {
-                return (CellState::Unknown, 0);
-            }
-            if !self.job.entry.enabled {
-                return (CellState::Disabled, 0);
-            }
-        }
-        let state = match record.state(now, self.job.entry.max_attempts) {
-            SlotState::Pending => CellState::Pending,
-            SlotState::Running => CellState::Running,
-            SlotState::Retrying => CellState::Retrying,
-            SlotState::Done => CellState::Done,
-            SlotState::Failed => CellState::Failed,
-            SlotState::Missed => CellState::Missed,
-            SlotState::Skipped => CellState::Skipped,
-        };
-        (state, attempts)
+        (CellState::of(record.state(at.now, self.job.entry.max_attempts), idle), attempts)
     }
 
     /// One for each hour of the window.

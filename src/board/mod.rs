@@ -4,6 +4,7 @@
 //! - `snapshot` is what is shown: a row for each job, with a cell for each hour; `concern` what needs a person.
 //! - `patch` is what changed; `filter` the language that rows are asked for in.
 //! - `line` is what is known of one job, `sheet` of all of them, and what is to be read next: told what was read, they read nothing.
+//! - `unreadable` is what the store has and cannot be read, `faults` how slots failed.
 //! - `store_loss` is when it may be said that the node cannot use a store that answers.
 //! - `follow` reads, for as long as somebody looks. `handle` is the board as others hold it: looking never asks the store.
 
@@ -24,6 +25,7 @@ mod seen;
 mod sheet;
 mod snapshot;
 mod store_loss;
+mod unreadable;
 mod window;
 
 pub use cell::{CellState, HourCell};

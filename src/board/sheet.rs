@@ -12,9 +12,11 @@ use crate::admin::catalog::Catalog;
 use crate::board::faults::Faults;
 use crate::board::line::{Line, OF_AN_HOUR, ReadAt, SlotRange};
 use crate::board::patch::{CellsPatch, HoursPatch, JobsPatch, Patches, RowPatch, RowsPatch};
+use crate::board::unreadable::{RecordName, Unreadable};
 use crate::board::window::{Window, hour_of};
 use crate::board::{BoardRow, HourCell};
 use crate::clock::later;
+use crate::error::Reply;
 use crate::job::JobName;
 use crate::observe::view::{JobView, LatestView, PauseView};
 use crate::slot::{JobLatest, Mark, Slot, SlotKey, SlotRecord};
@@ -38,6 +40,7 @@ pub(super) struct Sheet {
     /// Boxed: a tree is half empty, and lines are large.
     lines: BTreeMap<JobName, (Box<Line>, Arc<BoardRow>)>,
     pub(super) faults: Faults,
+    pub(super) unreadable: Unreadable,
     /// What something happened at.
     urgent: BTreeSet<Want>,
     /// What nobody has looked at yet, of the hour that is being filled.
@@ -64,6 +67,7 @@ impl Sheet {
             retention,
             lines: BTreeMap::new(),
             faults: Faults::default(),
+            unreadable: Unreadable::default(),
             urgent: BTreeSet::new(),
             filling: BTreeSet::new(),
             unread,
@@ -174,6 +178,10 @@ impl Sheet {
     pub(super) fn doubt(&mut self, now: DateTime<Utc>, all: bool) {
         let hour = hour_of(now);
         let mut open = 0;
+        let span = |job: &JobName, key| self.lines.get(job).and_then(|(line, _)| line.span_of(key));
+        self.unreadable.keep_slots(|job, key| span(job, key).is_some());
+        let unreadable = self.unreadable.slots().take(AT_ONCE);
+        self.urgent.extend(unreadable.filter_map(|(job, key)| Some((job.clone(), span(job, key)?))));
         for (name, (line, _)) in &self.lines {
             let current = line.current_slots(!all).filter(|_| all || self.silent).chain(line.unread_current());
             self.urgent.extend(current.map(|span| (name.clone(), span)));
@@ -235,11 +243,16 @@ impl Sheet {
         let from = if self.urgent.is_empty() { &mut self.filling } else { &mut self.urgent };
         while let Some(want) = from.first() {
             let slots = self.lines.get(&want.0).map(|(line, _)| line.slots_of(want.1)).unwrap_or_default();
-            if count > 0 && count + slots.len() > AT_ONCE {
+            // What could not be read last time is asked for by itself: with others it would cost calls by halves.
+            let alone = matches!(want.1, SlotRange::One(key) if self.unreadable.has_slot(&want.0, key));
+            if count > 0 && (alone || count + slots.len() > AT_ONCE) {
                 break;
             }
             count += slots.len();
             batch.extend(from.pop_first().map(|want| (want, slots)));
+            if alone {
+                break;
+            }
         }
         batch
     }
@@ -253,7 +266,7 @@ impl Sheet {
     pub(super) fn take(
         &mut self,
         batch: &[(Want, Vec<Slot>)],
-        records: Vec<SlotRecord>,
+        records: Vec<Reply<SlotRecord>>,
         now: DateTime<Utc>,
         live: bool,
     ) {
@@ -261,8 +274,12 @@ impl Sheet {
         let mut records = records.into_iter();
         let mut touched = BTreeSet::new();
         for ((job, span), slots) in batch {
-            let read: Vec<SlotRecord> = records.by_ref().take(slots.len()).collect();
+            let read = slots.iter().zip(records.by_ref());
+            let read = read.map(|(slot, record)| (slot.key(), self.unreadable.take(slot.into(), record, now)));
+            let (read, missing): (Vec<_>, Vec<_>) = read.partition(|(_, record)| record.is_some());
+            let read: Vec<SlotRecord> = read.into_iter().filter_map(|(_, record)| record).collect();
             let Some((line, _)) = self.lines.get_mut(job) else { continue };
+            missing.iter().for_each(|(key, _)| line.lose(*key));
             for record in &read {
                 let slot = (job.clone(), record.slot.key());
                 match &record.mark {
@@ -275,7 +292,7 @@ impl Sheet {
                     line.take(record, reading);
                     self.faults.take(record, line.job.entry.max_attempts, now);
                 }),
-                SlotRange::Hour(hour) => line.take_hour(*hour, &read, reading),
+                SlotRange::Hour(hour) => line.take_hour(*hour, &read, missing.len(), reading),
             }
             touched.insert(job.clone());
         }
@@ -293,9 +310,10 @@ impl Sheet {
         self.refresh(names.iter(), now);
     }
 
-    pub(super) fn take_latest(&mut self, jobs: &[JobName], latest: Vec<JobLatest>, now: DateTime<Utc>) {
+    pub(super) fn take_latest(&mut self, jobs: &[JobName], latest: Vec<Reply<JobLatest>>, now: DateTime<Utc>) {
         for (name, latest) in jobs.iter().zip(latest) {
-            let Some((line, _)) = self.lines.get_mut(name) else { continue };
+            let latest = self.unreadable.take(RecordName::Latest(name.clone()), latest, now);
+            let (Some((line, _)), Some(latest)) = (self.lines.get_mut(name), latest) else { continue };
             if let Some(failing) = latest.failing.filter(|failing| !self.faults.knows(name, failing.last)) {
                 self.urgent.insert((name.clone(), SlotRange::One(failing.last)));
             }

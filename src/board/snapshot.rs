@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::board::{Concern, HourCell};
+use crate::board::{Concern, ConcernKind, HourCell};
 use crate::job::JobSpec;
 use crate::observe::view::{JobView, NodeView};
 use crate::store::{Store, StoreError};
@@ -105,6 +105,19 @@ impl Snapshot {
     /// Whether anything was read at all.
     pub const fn is_read(&self) -> bool {
         self.read_at.is_some()
+    }
+
+    /// Since when this node cannot use a store that answers, and why; none where it can, or where the store is away.
+    pub fn unusable(&self) -> Option<(DateTime<Utc>, &str)> {
+        self.concerns.iter().find_map(|concern| match &concern.what {
+            ConcernKind::StoreUnusable { error } => Some((concern.since, error.as_str())),
+            _ => None,
+        })
+    }
+
+    /// Whether something may be changed at the store, as far as is known.
+    pub fn takes_changes(&self) -> bool {
+        self.store.error.is_none() && self.unusable().is_none()
     }
 
     /// How old it is.

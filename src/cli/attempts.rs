@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::admin::attempts::{self, Listed, Wanted};
 use crate::admin::lookup::{self, SlotRef};
-use crate::admin::words::{brief, ending, harmless_lines, relative};
+use crate::admin::words::{brief, ending, harmless, harmless_lines, relative};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
@@ -49,7 +49,8 @@ impl AttemptsArgs {
 /// Lists the slots of the jobs and the time that were asked for.
 pub(crate) async fn list(args: &AttemptsArgs, console: &mut Console) -> Result<(), Failure> {
     let session = session::open(&args.store, console).await?;
-    let listed = attempts::collect(&session, &args.wanted()).await?;
+    let (listed, unreadable) = attempts::collect(&session, &args.wanted()).await?;
+    unreadable.iter().for_each(|error| console.warn(harmless(&error.to_string())));
     if args.output.json {
         // One slot after the other: their outputs together may be more than fits into memory.
         let view = async |Listed { mut record, max_attempts }| {
@@ -185,7 +186,7 @@ mod tests {
         let args = Line::parse_from([&["attempts"], flags].concat()).args;
         let session = scene.session().await;
         let (mut console, out, _) = Console::captured(false);
-        print(&attempts::collect(&session, &args.wanted()).await.unwrap(), session.now, &mut console).unwrap();
+        print(&attempts::collect(&session, &args.wanted()).await.unwrap().0, session.now, &mut console).unwrap();
         out.text().lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     }
 

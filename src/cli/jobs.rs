@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use comfy_table::Cell;
 
 use crate::admin::jobs;
-use crate::admin::words::{brief, instant, relative};
+use crate::admin::words::{brief, harmless, instant, relative};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
@@ -37,7 +37,8 @@ pub(crate) struct JobsArgs {
 /// Lists the jobs of the file and of the store's registry.
 pub(crate) async fn list(args: &JobsArgs, console: &mut Console) -> Result<(), Failure> {
     let session = session::open(&args.store, console).await?;
-    let views = jobs::views(&session).await?;
+    let (views, unreadable) = jobs::views(&session).await?;
+    unreadable.iter().for_each(|error| console.warn(harmless(&error.to_string())));
     if args.output.json {
         return console.json(&views);
     }
@@ -175,7 +176,7 @@ mod tests {
         scene.register("mail", "0 * * * *").await;
         scene.node("a", &["billing", "mail"]).await;
         let states = async |scene: &Scene| {
-            let views = jobs::views(&scene.session().await).await.unwrap();
+            let (views, _) = jobs::views(&scene.session().await).await.unwrap();
             views.iter().map(|view| (view.orphaned, view.next_tick.is_some(), view.last_planned)).collect::<Vec<_>>()
         };
         let began = fixture::at("2026-11-21T12:10:00Z");
@@ -190,7 +191,7 @@ mod tests {
             [(true, false, Some(began)), (false, true, Some(fixture::at("2026-11-21T13:10:00Z")))]
         );
         let session = scene.session().await;
-        let views = jobs::views(&session).await.unwrap();
+        let (views, _) = jobs::views(&session).await.unwrap();
         let (mut console, out, _) = Console::captured(false);
         grid(&views, session.now, &console).print(&mut console).unwrap();
         let line = out.text().lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");

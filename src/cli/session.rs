@@ -25,7 +25,7 @@ pub(crate) async fn open_at(args: &StoreArgs, console: &mut Console) -> Result<(
     let file = args.read_file(console)?;
     let address = args.address(file.as_ref(), console)?.for_a_person();
     let store = connect(&address).await?;
-    Ok((begin(store, args, file.as_ref(), console).await?, address))
+    Ok((begin(store, &address, args, file.as_ref(), console).await?, address))
 }
 
 /// The same for a command that runs jobs of the file: it may be the first to use the store.
@@ -37,17 +37,18 @@ pub(crate) async fn open_to_run(
     let address = args.address(file.as_ref(), console)?;
     let address = if file.is_some() { address } else { address.for_a_person() };
     let store = connect(&address).await?;
-    Ok((begin(store, args, file.as_ref(), console).await?, address))
+    Ok((begin(store, &address, args, file.as_ref(), console).await?, address))
 }
 
 /// Begins with a store that is open. Warns of jobs of its registry that cannot be used.
 pub(crate) async fn begin(
     store: Arc<dyn Store>,
+    address: &StoreAddress,
     args: &StoreArgs,
     file: Option<&Config>,
     console: &mut Console,
 ) -> Result<AdminSession, Failure> {
-    let session = AdminSession::begin(store, file, args.command("jobs")).await?;
+    let session = AdminSession::begin(store, address.options.retention, file, args.command("jobs")).await?;
     for warning in &session.catalog.warnings {
         console.warn(warning);
     }

@@ -1,7 +1,7 @@
 //! A listing that is looked at again at an interval: on a terminal it is drawn in its place; elsewhere each row that changed gets
 //! another line, as with `kubectl get --watch`. And `jobs --watch`, which also looks whenever the store hints that something changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -29,11 +29,18 @@ pub(crate) async fn watch(args: &JobsArgs, console: &mut Console) -> Result<(), 
     let address = args.store.address(file.as_ref(), console)?.for_a_person();
     let store = connect(&address).await?;
     let mut hints = store.subscribe();
-    let mut session = session::begin(store, &args.store, file.as_ref(), console).await?;
+    let mut session = session::begin(store, &address, &args.store, file.as_ref(), console).await?;
     let mut view = WatchView::new(args.interval, args.output.json, console);
+    let mut told = BTreeSet::new();
     loop {
         match look(&mut session, file.as_ref()).await {
-            Ok(views) => show(&mut view, &views, &session, console)?,
+            Ok((views, unreadable)) => {
+                let unreadable = unreadable.iter().map(|error| harmless(&error.to_string()).into_owned()).collect();
+                if !view.is_drawn() {
+                    warn_once(&mut told, &unreadable, console);
+                }
+                show(&mut view, &views, &unreadable, &session, console)?;
+            }
             Err(Failure::Store(error)) if error.is_transient() => view.excuse(&error, console)?,
             Err(failure) => return Err(failure),
         }
@@ -42,9 +49,15 @@ pub(crate) async fn watch(args: &JobsArgs, console: &mut Console) -> Result<(), 
 }
 
 /// The jobs as they are now; the registry may know more of them by now.
-async fn look(session: &mut AdminSession, file: Option<&Config>) -> Result<Vec<JobView>, Failure> {
+async fn look(session: &mut AdminSession, file: Option<&Config>) -> Result<(Vec<JobView>, Vec<StoreError>), Failure> {
     session.look_again(file).await?;
     Ok(admin::jobs::views(session).await?)
+}
+
+/// Warns of what cannot be read now and could be at the last look.
+fn warn_once(told: &mut BTreeSet<String>, unreadable: &BTreeSet<String>, console: &mut Console) {
+    unreadable.difference(told).for_each(|error| console.warn(error));
+    told.clone_from(unreadable);
 }
 
 /// Until it is time to look again.
@@ -156,6 +169,7 @@ impl WatchView {
 fn show(
     watch: &mut WatchView,
     views: &[JobView],
+    unreadable: &BTreeSet<String>,
     session: &AdminSession,
     console: &mut Console,
 ) -> Result<(), Failure> {
@@ -165,7 +179,8 @@ fn show(
         views.sort_by_key(urgency);
     }
     let title = format!("{}  {}", instant(session.now), session.store.location());
-    let table = jobs::grid(&views, session.now, console).lines();
+    let mut table = jobs::grid(&views, session.now, console).lines();
+    table.extend(unreadable.iter().filter(|_| watch.is_drawn()).cloned());
     let picture = Picture { title, table, empty: session.catalog.no_jobs(), rows: rows(&views) };
     watch.show(picture, console)
 }
@@ -235,7 +250,7 @@ mod tests {
     async fn appended(known: &mut BTreeMap<String, String>, scene: &Scene, json: bool) -> String {
         let (mut console, out, _) = Console::captured(false);
         let session = scene.session().await;
-        let views = admin::jobs::views(&session).await.unwrap();
+        let (views, _) = admin::jobs::views(&session).await.unwrap();
         let lines = jobs::grid(&views, session.now, &console).lines();
         append(known, json, &rows(&views), &lines, &mut console).unwrap();
         out.text()
@@ -278,7 +293,7 @@ mod tests {
         scene.succeed("a-done", "n").await;
         scene.claim("c-running", "n").await;
         scene.fail("d-retrying", "n").await;
-        let mut views = admin::jobs::views(&scene.session().await).await.unwrap();
+        let (mut views, _) = admin::jobs::views(&scene.session().await).await.unwrap();
         views.sort_by_key(urgency);
         let names: Vec<&str> = views.iter().map(|view| view.job.as_str()).collect();
         assert_eq!(names, ["d-retrying", "c-running", "b-new", "a-done"]);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::admin::lookup::SlotRef;
-use crate::admin::why::{self, Explanation, Facts, clock, explain, timeline};
+use crate::admin::why::{self, Explanation, Facts, explain, timeline};
 use crate::admin::words::harmless;
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
@@ -48,15 +48,14 @@ fn print(facts: &Facts, decisions: &[DecisionView], console: &mut Console) -> Re
     let slot = &facts.record.slot;
     let state = facts.record.state(facts.now, facts.job.max_attempts);
     console.print(&format!("{slot}  {}\n", state.as_str()))?;
-    let day = slot.start();
     let mut grid = Grid::new(console, &["AT", "NODE", "DECISION"]);
     for decision in decisions {
         let again = match (decision.times, decision.until) {
             (0 | 1, _) | (_, None) => String::new(),
-            (times, Some(until)) => format!(" ({times} times until {})", clock(day, until)),
+            (times, Some(until)) => format!(" ({times} times until {})", facts.at(until)),
         };
         grid.row(vec![
-            format::text(clock(day, decision.at)),
+            format::text(facts.at(decision.at)),
             format::maybe(decision.node.as_deref()),
             format::text(format!("{}{again}", decision.text)),
         ]);

@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use crate::drive::{Facts, Tools, timers};
 use crate::event::Event;
 use crate::slot::Slot;
-use crate::store::{Settlement, StoreError};
+use crate::store::{Settlement, StoreError, inspect_each};
 
 impl Tools {
     /// However often the store must be asked.
@@ -26,8 +26,10 @@ impl Tools {
             return Ok(());
         }
         let slots: Vec<Slot> = facts.iter().map(|fact| fact.lease.slot.clone()).collect();
-        let (_, records) = self.store.inspect(&slots).await?;
-        for (fact, record) in facts.iter().zip(&records).filter(|(fact, record)| fact.is_forgotten(record)) {
+        let (_, records) = inspect_each(&*self.store, &slots).await?;
+        // What cannot be read is not forgotten.
+        let records = facts.iter().zip(&records).filter_map(|(fact, record)| Some((fact, record.as_ref().ok()?)));
+        for (fact, record) in records.filter(|(fact, record)| fact.is_forgotten(record)) {
             let settlement = self.store.complete(&fact.lease, &fact.run, fact.done_ttl).await?;
             self.observer.event(None, &Event::DoneAgain { of: record.slot.to_string() });
             // Somebody else was granted the slot that this node had done: a repeat, and never a silent one.

@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::job::NodeName;
 use crate::node::action::{Question, Report};
 use crate::observe::Notebook;
-use crate::store::{Applied, ErrorKind, NodeEntry, NodeReport, Op, Store, StoreError};
+use crate::store::{Applied, ErrorKind, NodeEntry, NodeReport, Op, Store, StoreError, inspect_each};
 
 /// Starts chores.
 #[derive(Clone, Debug)]
@@ -63,8 +63,9 @@ impl Chores {
                 Some(Report::Closed { slot, reply })
             }
             Question::Look(slots) => {
-                let reply = self.answered(Op::Inspect, self.store.inspect(&slots)).await;
-                Some(Report::Looked(reply.map(|(_, records)| records)))
+                // One that cannot be read keeps nobody from the others.
+                let reply = self.answered(Op::Inspect, inspect_each(&*self.store, &slots)).await;
+                Some(Report::Looked(reply.map(|(_, records)| records.into_iter().flatten().collect())))
             }
             Question::Purge => {
                 // Whatever is left is removed next time; a store that is away is told of by the heartbeat.
@@ -114,6 +115,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::clock::ManualClock;
+    use crate::slot::Slot;
+    use crate::store::StoreOptions;
+    use crate::store::memory::MemoryStore;
 
     fn report(instance: &str, started: &str) -> NodeReport {
         NodeReport {
@@ -140,6 +145,21 @@ mod tests {
         assert!(error.is_transient(), "{error}");
         assert_eq!(error.applied, Applied::Maybe);
         assert!(error.to_string().contains("memory:: heartbeat: a fault of cronward itself"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_slot_that_cannot_be_read_keeps_nobody_from_looking_at_the_others() {
+        let clock = ManualClock::at("2026-11-21T12:10:00Z".parse().unwrap());
+        let memory = MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone()));
+        memory.spoil(&["billing@2026-11-21T12Z"]);
+        let (outbox, _) = mpsc::unbounded_channel();
+        let (clock, node) = (Arc::new(clock) as Arc<dyn Clock>, NodeName::new("a").unwrap());
+        let notes = Arc::new(Notebook::new(Arc::clone(&clock), node.clone(), "i1"));
+        let chores = Chores { store: Arc::new(memory), node, clock, notes, outbox };
+        let slots = ["billing", "mail"].map(|job| Slot::parse(job, "2026-11-21T12Z", "2026-11-21T13Z").unwrap());
+        let looked = chores.answer(Question::Look(slots.to_vec())).await;
+        let Some(Report::Looked(Ok(records))) = looked else { panic!("{looked:?}") };
+        assert_eq!(records.iter().map(|record| &record.slot).collect::<Vec<_>>(), [&slots[1]]);
     }
 
     #[test]

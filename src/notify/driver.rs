@@ -24,8 +24,8 @@ use crate::notify::pace::Tally;
 use crate::notify::sinks::{Receipt, Sink, Ways};
 use crate::observe::view::NodeView;
 use crate::schedule::Timetable;
-use crate::slot::{Slot, Token};
-use crate::store::Store;
+use crate::slot::{Slot, SlotRecord, Token};
+use crate::store::{Store, inspect_each};
 
 /// Between two looks at the store.
 const LOOK: Duration = Duration::from_secs(60);
@@ -354,7 +354,8 @@ async fn with_records(store: &dyn Store, mut items: Vec<LetterItem>, digest: boo
     if asked.is_empty() {
         return items;
     }
-    let Ok((_, records)) = store.inspect(&asked).await else { return items };
+    let Ok((_, records)) = inspect_each(store, &asked).await else { return items };
+    let records: Vec<SlotRecord> = records.into_iter().flatten().collect();
     for (item, slot) in items.iter_mut().zip(&slots) {
         item.known.record = slot.as_ref().and_then(|slot| records.iter().find(|record| record.slot == *slot).cloned());
     }

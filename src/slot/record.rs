@@ -176,6 +176,11 @@ impl SlotState {
 }
 
 impl SlotRecord {
+    /// Whether anything ever happened in the slot.
+    pub fn is_touched(&self) -> bool {
+        self.attempts > 0 || self.mark != Mark::Free || self.verdict.is_some() || !self.audit.is_empty()
+    }
+
     /// A slot that no one has touched.
     pub const fn untouched(slot: Slot) -> Self {
         Self { slot, attempts: 0, forgiven: 0, mark: Mark::Free, verdict: None, runs: Vec::new(), audit: Vec::new() }

@@ -15,6 +15,8 @@ mod backend;
 mod codec;
 mod contract;
 mod doctor;
+#[cfg(feature = "daemon")]
+mod each;
 #[doc(hidden)]
 #[cfg(feature = "etcd")]
 pub mod etcd;
@@ -81,6 +83,10 @@ pub use codec::fuzzing::document_texts;
 pub use contract::{Capability, Changes, LATEST_KEPT, Reach, Store, StoreClock, Wakeups};
 #[doc(hidden)]
 pub use doctor::{Finding, Severity, Station, Trial};
+#[cfg(feature = "http")]
+pub(crate) use each::untold_each;
+#[cfg(feature = "daemon")]
+pub(crate) use each::{inspect_each, latest_each};
 pub use locks::{LockStore, LockWakeups};
 #[doc(hidden)]
 pub use open::{capability, check_url, client_command, examine, forget, stations, where_kept};

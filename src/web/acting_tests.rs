@@ -107,7 +107,8 @@ impl Port {
         let (sender, commands) = mpsc::channel(8);
         let line = CommandLine { config: Some("jobs.toml".to_owned()), ..CommandLine::default() };
         let (store, node) = (Arc::clone(&scene.store), "a".parse().unwrap());
-        let operations = Operations { store, jobs, commands: sender, node, line };
+        let operations =
+            Operations { store, jobs, commands: sender, node, retention: crate::admin::fixture::KEPT, line };
         let gate = Arc::new(Gate::open(&http).unwrap());
         let sources = Sources {
             clock: Arc::new(scene.clock.clone()),

@@ -32,6 +32,13 @@ pub(super) enum ProblemDetail {
     /// `maybe`: an action may have been done.
     #[error("the store does not answer; the node goes on asking it{}", perhaps_done(*maybe))]
     StoreAway { maybe: bool },
+    /// It answers, and has no room, or takes no writes.
+    #[error("the store cannot be used now: {error}; the node goes on asking it{}", perhaps_done(*maybe))]
+    StoreUnusable { error: String, maybe: bool },
+    #[error(
+        "the store holds what cronward did not write: {error}; look at it with the store's own client, and move it away"
+    )]
+    StoreCorrupt { error: String },
     #[error("the store refuses: {error}{}", perhaps_done(*maybe))]
     StoreRefuses { error: String, maybe: bool },
     #[error("plan: the planner stands still")]
@@ -150,10 +157,17 @@ pub(super) enum ProblemDetail {
 }
 
 impl ProblemDetail {
+    /// Whether somebody has to change something before it is otherwise.
+    pub(super) const fn needs_somebody(&self) -> bool {
+        matches!(self, Self::StoreRefusesReads | Self::StoreRefuses { .. } | Self::StoreCorrupt { .. })
+    }
+
     /// What of it a store, a library or the node's own check said, which is English in every language.
     pub(super) fn quoted(&self) -> Option<&str> {
         match self {
             Self::StoreRefuses { error: said, .. }
+            | Self::StoreUnusable { error: said, .. }
+            | Self::StoreCorrupt { error: said }
             | Self::NotReady(said)
             | Self::Internal(said)
             | Self::Query(said) => Some(said),

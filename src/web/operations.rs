@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -56,6 +57,8 @@ pub struct Operations {
     pub(crate) jobs: Arc<PlannedJobs>,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) node: NodeName,
+    /// How long the store keeps records.
+    pub(crate) retention: Duration,
     /// What told commands name.
     pub(crate) line: CommandLine,
 }
@@ -100,7 +103,7 @@ impl Operations {
             ActionTarget::Slot(slot) => &slot.job,
             ActionTarget::Job(job) => job,
         };
-        let begun = AdminSession::begin(Arc::clone(&self.store), None, self.line.command("jobs")).await;
+        let begun = AdminSession::begin(Arc::clone(&self.store), self.retention, None, self.line.command("jobs")).await;
         let mut session = begun.map_err(refusal::of_admin)?;
         if let Some(spec) = self.jobs.find(name) {
             session.catalog.declare(&spec).map_err(refusal::of_admin)?;
@@ -130,16 +133,7 @@ impl Operations {
         };
         let (proposal, job) = (proposal.map_err(refusal::of_admin)?, job.clone());
         let (needs_reason, doer) = (false, Doer::Store);
-        Ok(Prospect {
-            job,
-            record: None,
-            max_attempts: 0,
-            enabled: true,
-            now: session.now,
-            proposal,
-            needs_reason,
-            doer,
-        })
+        Ok(Prospect { job, record: None, max_attempts: 0, idle: None, now: session.now, proposal, needs_reason, doer })
     }
 
     async fn look_at_slot(
@@ -154,7 +148,7 @@ impl Operations {
         let (proposal, doer) = match wanted.verb {
             Verb::Reset => (actions::reset(job, &record, now, line, t), Doer::Store),
             Verb::Retry if !is_over => (actions::reset(job, &record, now, line, t), Doer::Store),
-            Verb::Unlock => (actions::unlock(&record, line, t), Doer::Store),
+            Verb::Unlock => (actions::unlock(job, &record, now, line, t), Doer::Store),
             Verb::MarkDone => (actions::mark_done(job, &record, line, t), Doer::Store),
             Verb::Trigger => {
                 let doer = Doer::Node { past: wanted.past, resets: None };
@@ -165,8 +159,9 @@ impl Operations {
         };
         let runs_past = is_over && matches!(doer, Doer::Node { .. });
         let needs_reason = wanted.verb.needs_reason(runs_past);
-        let (job, max_attempts, enabled) = (job.entry.name.clone(), job.entry.max_attempts, job.entry.enabled);
-        Ok(Prospect { job, record: Some(record), max_attempts, enabled, now, proposal, needs_reason, doer })
+        let idle = job.idle_reason(&record, now, session.retention);
+        let (job, max_attempts) = (job.entry.name.clone(), job.entry.max_attempts);
+        Ok(Prospect { job, record: Some(record), max_attempts, idle, now, proposal, needs_reason, doer })
     }
 
     /// A slot that has ended is opened first where its attempts are used up.

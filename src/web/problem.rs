@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::error::{Applied, ErrorKind, StoreError};
 use crate::web::detail::ProblemDetail;
 
 /// When the store may be there again, in seconds: a node looks each ten.
@@ -96,6 +97,23 @@ impl Problem {
     /// Waiting is no cure.
     pub(super) fn store_refuses() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-refuses", ProblemDetail::StoreRefusesReads)
+    }
+
+    /// What a store that answered has said of itself, or of what it holds; none where it refuses whoever asks, or did not answer. Errors
+    /// name the store without its secrets.
+    pub(super) fn of_answer(error: &StoreError) -> Option<Self> {
+        let (told, maybe) = (error.to_string(), error.applied == Applied::Maybe);
+        match error.kind {
+            ErrorKind::Corrupt => {
+                let detail = ProblemDetail::StoreCorrupt { error: told };
+                Some(Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store-corrupt", detail))
+            }
+            ErrorKind::Overloaded | ErrorKind::ReadOnly => {
+                let detail = ProblemDetail::StoreUnusable { error: told, maybe };
+                Some(Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-away", detail).retry_after(STORE_LATER))
+            }
+            _ => None,
+        }
     }
 
     /// Nobody can fix it from outside.

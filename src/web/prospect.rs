@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::IdleReason;
 use crate::admin::actions::{Proposal, Verb};
 use crate::admin::lookup::SlotRef;
 use crate::job::JobName;
@@ -32,8 +33,8 @@ pub(super) struct Prospect {
     /// Of a slot.
     pub(super) record: Option<SlotRecord>,
     pub(super) max_attempts: u32,
-    /// Whether the job runs by itself.
-    pub(super) enabled: bool,
+    /// Why the slot is neither due nor missed, where that is so.
+    pub(super) idle: Option<IdleReason>,
     /// The store's clock.
     pub(super) now: DateTime<Utc>,
     pub(super) proposal: Proposal,

@@ -47,7 +47,9 @@ impl Reads {
             return Ok(BoundedRead { session: Arc::clone(session), _seat: seat });
         }
         let specs = self.board.specs();
-        let session = AdminSession::planned(Arc::clone(store), &specs, "cronward jobs".to_owned()).await?;
+        let session =
+            AdminSession::planned(Arc::clone(store), self.board.retention(), &specs, "cronward jobs".to_owned())
+                .await?;
         let session = Arc::new(session);
         *known = Some((self.clock.now().mono, Arc::clone(&session)));
         Ok(BoundedRead { session, _seat: seat })
@@ -60,7 +62,8 @@ impl From<AdminError> for Problem {
             AdminError::Unknown(what) => Self::unknown(what),
             AdminError::Store(error) => {
                 tracing::debug!(%error, "the store was not read for a request");
-                if error.is_refusal() { Self::store_refuses() } else { Self::store_away(false) }
+                let refused = || error.is_refusal().then(Self::store_refuses);
+                Self::of_answer(&error).or_else(refused).unwrap_or_else(|| Self::store_away(false))
             }
             AdminError::PauseEnd(end) => Self::bad_request(end),
             AdminError::Unusable(what) | AdminError::Internal(what) => Self::internal(ProblemDetail::Internal(what)),

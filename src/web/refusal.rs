@@ -42,10 +42,9 @@ pub(super) fn of_admin(error: AdminError) -> Problem {
 pub(super) fn of_store(error: &StoreError) -> Problem {
     tracing::warn!(%error, "an action met an error of the store");
     let maybe = error.applied == Applied::Maybe;
-    if !error.is_refusal() {
-        return Problem::store_away(maybe);
-    }
-    Problem::internal(ProblemDetail::StoreRefuses { error: error.to_string(), maybe })
+    let refused = || Problem::internal(ProblemDetail::StoreRefuses { error: error.to_string(), maybe });
+    let refused = || error.is_refusal().then(refused);
+    Problem::of_answer(error).or_else(refused).unwrap_or_else(|| Problem::store_away(maybe))
 }
 
 pub(super) fn not_as_expected(look: &Prospect, expect: &str) -> Problem {

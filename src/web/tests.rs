@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -43,11 +43,21 @@ use crate::web::{Activity, Exposition, Gate, Mint, Site, Sources};
 #[derive(Debug, Default)]
 struct Calls {
     asked: AtomicUsize,
-    away: AtomicBool,
-    refuses: AtomicBool,
-    /// As a server does whose writes are taken by another now.
-    read_only: AtomicBool,
+    /// What each is answered with instead.
+    error: Mutex<Option<ErrorKind>>,
     hangs: AtomicBool,
+}
+
+impl Calls {
+    /// From now on it answers each call with this.
+    fn says(&self, kind: ErrorKind) {
+        *self.error.lock().unwrap() = Some(kind);
+    }
+
+    /// It works again.
+    fn recovers(&self) {
+        *self.error.lock().unwrap() = None;
+    }
 }
 
 #[async_trait]
@@ -57,14 +67,9 @@ impl Layer for Arc<Calls> {
         if self.hangs.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
-        if self.away.load(Ordering::Relaxed) {
-            return Err(StoreError::new(ErrorKind::Unavailable, Applied::No, op, location, "secret"));
-        }
-        if self.read_only.load(Ordering::Relaxed) {
-            return Err(StoreError::new(ErrorKind::ReadOnly, Applied::No, op, location, "secret"));
-        }
-        if self.refuses.load(Ordering::Relaxed) {
-            return Err(StoreError::new(ErrorKind::Denied, Applied::No, op, location, "secret"));
+        let error = *self.error.lock().unwrap();
+        if let Some(kind) = error {
+            return Err(StoreError::new(kind, Applied::No, op, location, "secret"));
         }
         call().await
     }
@@ -85,6 +90,7 @@ struct Stand {
     clock: ManualClock,
     health: watch::Sender<Health>,
     store: Arc<Calls>,
+    memory: MemoryStore,
     gate: Arc<Gate>,
     site: Arc<Site>,
 }
@@ -94,7 +100,8 @@ fn operations(store: Arc<dyn Store>) -> Operations {
     let jobs = Arc::new(PlannedJobs::default());
     jobs.plan(&[push()], "c0ffee");
     let (node, line) = (NodeName::new("a").unwrap(), CommandLine::default());
-    Operations { store, jobs, commands: tokio::sync::mpsc::channel(1).0, node, line }
+    let retention = crate::admin::fixture::KEPT;
+    Operations { store, jobs, commands: tokio::sync::mpsc::channel(1).0, node, retention, line }
 }
 
 /// The status of an answer, of which a redirection to another page of the site is as good as the page.
@@ -128,7 +135,7 @@ impl Stand {
         let memory = MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone()));
         claimed(&memory).now_or_never().unwrap();
         let gate = Arc::new(Gate::open(&http).unwrap());
-        let kept: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(memory), Arc::clone(&store)));
+        let kept: Arc<dyn Store> = Arc::new(Layered::new(Arc::new(memory.clone()), Arc::clone(&store)));
         let operations = operations(Arc::clone(&kept));
         let sources = Sources {
             clock: Arc::new(clock.clone()),
@@ -145,7 +152,7 @@ impl Stand {
         };
         let site = Arc::new(Site::new(http, Arc::clone(&gate), sources));
         let door = Door::of(Arc::clone(&site));
-        Self { door, clock, health, store, gate, site }
+        Self { door, clock, health, store, memory, gate, site }
     }
 
     async fn send(&self, peer: &str, request: Request<Body>) -> Answer {
@@ -690,7 +697,7 @@ async fn what_the_board_knows_is_answered_without_the_store_and_a_store_that_is_
 #[tokio::test]
 async fn a_store_that_is_away_is_told_of_and_why_stands_in_the_log_alone() {
     let stand = Stand::new(HttpConfig::default());
-    stand.store.away.store(true, Ordering::Relaxed);
+    stand.store.says(ErrorKind::Unavailable);
     let away = stand.get("/api/v1/slots/push/2026-11-21T15Z", &[]).await;
     assert_eq!((away.status, away.header("retry-after")), (503, "10"));
     assert_eq!(away.json()["type"], "store-away");
@@ -708,17 +715,34 @@ async fn a_store_that_is_away_is_told_of_and_why_stands_in_the_log_alone() {
 #[tokio::test]
 async fn a_store_that_refuses_is_not_said_to_be_away_and_why_stands_in_the_log_alone() {
     let stand = Stand::new(HttpConfig::default());
-    stand.store.refuses.store(true, Ordering::Relaxed);
+    stand.store.says(ErrorKind::Denied);
     let refused = stand.get("/api/v1/slots/push/2026-11-21T15Z", &[]).await;
     assert_eq!((refused.status, refused.header("retry-after")), (503, ""), "waiting is no cure");
     assert_eq!(refused.json()["type"], "store-refuses");
     assert!(refused.body.contains("cronward doctor") && !refused.body.contains("secret"), "{}", refused.body);
     let page = stand.get("/jobs/push", &[("accept", "text/html")]).await;
     assert!(page.status == 503 && page.body.contains("cronward doctor"), "{}", page.body);
-    stand.store.read_only.store(true, Ordering::Relaxed);
+    assert!(page.body.contains("Waiting does not help"), "{}", page.body);
+    stand.store.says(ErrorKind::ReadOnly);
     let away = stand.get("/api/v1/slots/push/2026-11-21T14Z", &[]).await;
     assert_eq!((away.status, &away.json()["type"]), (503, &Value::from("store-away")), "a failover ends that");
     assert_ne!(away.header("retry-after"), "");
+}
+
+#[tokio::test]
+async fn a_store_that_answers_that_it_is_full_or_holds_something_else_is_quoted() {
+    let stand = Stand::new(HttpConfig::default());
+    stand.store.says(ErrorKind::Overloaded);
+    let full = stand.get("/api/v1/slots/push/2026-11-21T15Z", &[]).await;
+    assert_eq!((full.status, full.header("retry-after"), &full.json()["type"]), (503, "10", &"store-away".into()));
+    assert!(full.body.contains("the store cannot be used now: memory:: nodes: secret"), "{}", full.body);
+    stand.store.says(ErrorKind::Corrupt);
+    let other = stand.get("/api/v1/slots/push/2026-11-21T14Z", &[]).await;
+    assert_eq!((other.status, other.header("retry-after"), &other.json()["type"]), (500, "", &"store-corrupt".into()));
+    assert!(other.body.contains("holds what cronward did not write: memory:: "), "{}", other.body);
+    assert!(other.body.contains("move it away"), "{}", other.body);
+    let page = stand.get("/jobs/push/2026-11-21T15Z", &[("accept", "text/html")]).await;
+    assert!(page.status == 500 && page.body.contains("Waiting does not help"), "{}", page.body);
 }
 
 #[tokio::test]
@@ -728,7 +752,7 @@ async fn a_page_that_needs_a_store_that_is_away_says_so_and_the_others_show_what
     let sources = Sources { board: shown(Some("connection refused")), clock, ..stand.site.sources.clone() };
     let door = Door::of(Arc::new(Site::new(HttpConfig::default(), Arc::clone(&stand.gate), sources)));
     let stand = Stand { door, ..stand };
-    stand.store.away.store(true, Ordering::Relaxed);
+    stand.store.says(ErrorKind::Unavailable);
     let page = [("accept", "text/html")];
     for path in ["/jobs/push", "/jobs/push/2026-11-21T15Z", "/jobs/push/2026-11-21T15Z/runs/1", "/locks", "/go?at=push"]
     {
@@ -751,7 +775,7 @@ async fn a_page_that_needs_a_store_that_is_away_says_so_and_the_others_show_what
         let strip = "The store has been unreachable since 15:00 UTC. This page shows what was known then.";
         assert!(known.body.contains(strip) && known.body.contains("Last error: connection refused"), "{path}");
     }
-    stand.store.away.store(false, Ordering::Relaxed);
+    stand.store.recovers();
     assert_eq!(stand.get("/jobs/push", &page).await.status, 200, "once it is back");
 }
 
@@ -767,6 +791,22 @@ async fn the_page_of_a_slot_names_the_keys_of_the_store_where_it_has_some() {
     let door = Door::of(Arc::new(Site::new(HttpConfig::default(), Arc::clone(&stand.gate), sources)));
     let page = Stand { door, ..stand }.get("/jobs/push/2026-11-21T15Z", &[("accept", "text/html")]).await;
     assert!(page.status == 200 && !page.body.contains("Kept in the store as"), "{}", page.body);
+}
+
+#[tokio::test]
+async fn the_page_of_a_job_shows_the_slots_that_can_be_read_and_says_which_cannot() {
+    let stand = Stand::new(HttpConfig::default());
+    stand.memory.spoil(&["push@2026-11-21T13Z"]);
+    let page = stand.get("/jobs/push", &[("accept", "text/html")]).await;
+    let error =
+        "the store holds what cronward did not write: memory:: inspect: push@2026-11-21T13Z: a key of another type";
+    assert!(page.status == 200 && page.body.contains(error), "{}", page.body);
+    assert!(page.body.contains("/jobs/push/2026-11-21T14Z") && !page.body.contains("/jobs/push/2026-11-21T13Z\""));
+    let slot = stand.get("/jobs/push/2026-11-21T13Z", &[("accept", "text/html")]).await;
+    assert!(slot.status == 500 && slot.body.contains("move it away"), "{}", slot.body);
+    let list = stand.get("/api/v1/jobs/push/slots", &[]).await;
+    assert_eq!((list.status, &list.json()["type"]), (500, &"store-corrupt".into()), "nothing is left out in silence");
+    assert!(list.body.contains("push@2026-11-21T13Z: a key of another type"), "{}", list.body);
 }
 
 #[tokio::test]

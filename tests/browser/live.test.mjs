@@ -42,6 +42,29 @@ describe('a page that is looked at', () => {
     await page.close();
   });
 
+  test('a page that was on its way while a cell changed does not take the change back', async () => {
+    const page = await open(viewer, `${nodes.a.url}/?q=stock-levels`);
+    await renewed(page, 'live');
+    await until('all hours are read', async () => (await page.$('td[data-s=loading]')) === null);
+    const done = () => page.evaluate(() => document.querySelectorAll('td[data-s=done]').length);
+    const before = await done();
+    let held;
+    await page.route('**/?q=stock-levels', async (route) => {
+      const response = await route.fetch();
+      held ??= await response.text();
+      await until('the change is told', async () => (await done()) === before + 1);
+      await route.fulfill({ response });
+    });
+    await until('a page is on its way', async () => held !== undefined);
+    assert.equal((await cluster.command('mark-done', 'stock-levels', '--reason', 'late page', '--yes')).code, undefined);
+    const [, made] = /data-now="(.*?)"/.exec(held);
+    await until('it has arrived', () => page.evaluate((made) => document.body.dataset.now >= made, made));
+    assert.equal(await done(), before + 1, 'the older page is shown');
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await page.close();
+    await cluster.command('reset', 'stock-levels', '--reason', 'late page', '--yes');
+  });
+
   test('what changes in the store is in its cell soon after', async () => {
     const page = await open(viewer, `${nodes.a.url}/?q=stock-levels`);
     await renewed(page, 'live');

@@ -25,9 +25,10 @@ pub(crate) const ENGLISH: ActionTexts = ActionTexts {
         undo: |mark| format!("cannot be undone; to keep nodes from running the slot: {mark}"),
     },
     unlock: UnlockTexts {
-        effect: |attempt, node| {
-            format!("attempt {attempt} on node {node} loses its lease, and other nodes may start the slot")
-        },
+        effect: |attempt, node, follows| format!("attempt {attempt} on node {node} loses its lease, and {follows}"),
+        may_start: "other nodes may start the slot",
+        none_left: "no attempts are left: no node starts the slot again unless it is reset",
+        over: "no node starts the slot again: it has ended",
         no_effect: "no node loses a lease",
         needless: "no node holds the lease",
         undo: |node| {

@@ -60,8 +60,21 @@ fn effects_of_reset(
 }
 
 /// Its holder loses the lease.
-pub(crate) fn unlock(record: &SlotRecord, line: CommandLine, t: &ActionTexts) -> Proposal {
+pub(crate) fn unlock(
+    job: &KnownJob,
+    record: &SlotRecord,
+    now: DateTime<Utc>,
+    line: CommandLine,
+    t: &ActionTexts,
+) -> Proposal {
     let t = &t.unlock;
+    let follows = if record.slot.end() <= now {
+        t.over
+    } else if record.used() >= job.entry.max_attempts {
+        t.none_left
+    } else {
+        t.may_start
+    };
     let holder = match &record.mark {
         Mark::Leased { by, .. } => Some(by),
         Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => None,
@@ -69,7 +82,7 @@ pub(crate) fn unlock(record: &SlotRecord, line: CommandLine, t: &ActionTexts) ->
     let change = Change {
         verb: "unlock",
         target: record.slot.to_string(),
-        effect: holder.map_or_else(|| t.no_effect.to_owned(), |by| (t.effect)(by.attempt, by.node.as_str())),
+        effect: holder.map_or_else(|| t.no_effect.to_owned(), |by| (t.effect)(by.attempt, by.node.as_str(), follows)),
         needless: t.needless.to_owned(),
         // A lease cannot be handed back: what is left to do.
         undo: Undo::Not((t.undo)(holder.map(|by| by.node.as_str()))),

@@ -38,8 +38,11 @@ pub(crate) struct ResetTexts {
 
 /// Of an unlock.
 pub(crate) struct UnlockTexts {
-    /// Which attempt, on which node.
-    pub(crate) effect: fn(u32, &str) -> String,
+    /// Which attempt, on which node, and what follows: one of the next three.
+    pub(crate) effect: fn(u32, &str, &str) -> String,
+    pub(crate) may_start: &'static str,
+    pub(crate) none_left: &'static str,
+    pub(crate) over: &'static str,
     pub(crate) no_effect: &'static str,
     pub(crate) needless: &'static str,
     /// On which node.

@@ -138,6 +138,7 @@ const SLOT: SlotReasons = SlotReasons {
     },
     never_known: "the slot did not run: no node has ever run this job",
     known_later: |at| format!("the slot did not run: the job was first registered at {at}"),
+    forgotten: |kept| format!("nothing is known of the slot any more: records are kept for {kept}"),
     unheard: |closed| {
         let by = closed.map(|(node, at)| format!("; node {node} recorded the slot as missed at {at}"));
         format!("the slot did not run: {UNKNOWN_REASON}{}", by.unwrap_or_default())

@@ -6,14 +6,12 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-
 use crate::admin::why::english::ENGLISH;
-use crate::admin::why::facts::{Facts, clock};
+use crate::admin::why::facts::Facts;
 use crate::admin::why::locks;
 use crate::admin::why::obstacle::obstacle;
 use crate::admin::why::texts::{SlotReasons, WhyTexts};
-use crate::clock::between;
+use crate::clock::{between, later};
 use crate::job::NodeName;
 use crate::slot::{Audit, Decision, Mark, Outcome, RunRecord, SlotState, Verdict};
 use crate::store::JobOrigin;
@@ -71,10 +69,6 @@ impl Deref for Reasoning<'_> {
 }
 
 impl Facts {
-    pub(super) fn at(&self, at: DateTime<Utc>) -> String {
-        clock(self.record.slot.start(), at)
-    }
-
     fn is_over(&self) -> bool {
         self.now >= self.record.slot.end()
     }
@@ -292,6 +286,9 @@ fn unheard(told: Reasoning<'_>) -> Explanation {
     match told.known_since {
         None => Explanation::fixable(t.never_known, told.run()),
         Some(since) if since >= told.record.slot.end() => Explanation::fine((t.known_later)(&told.at(since))),
+        Some(_) if later(told.record.slot.end(), told.retention) < told.now => {
+            Explanation::fine((t.forgotten)(&told.span(told.retention)))
+        }
         Some(_) if !told.is_planned() => {
             Explanation::fixable((t.did_not_run)((told.t.starter.nobody)(told.job.origin), None), run_again(told))
         }

@@ -1,12 +1,15 @@
 //! All that is known of a slot; and the store's record and the nodes' decision log in one order. What both contain is shown once, as the
 //! record has it: its times are the store's. Pure.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
 
 use crate::admin::command_line::CommandLine;
 use crate::admin::why::english::holder;
 use crate::admin::why::queued::Queued;
-use crate::admin::words::ending;
+use crate::admin::words::{ending, zone_name};
 use crate::job::NodeName;
 use crate::observe::view::DecisionView;
 use crate::resource::DeadlockStep;
@@ -39,14 +42,20 @@ pub(crate) struct Facts {
     pub(crate) alive: Vec<NodeName>,
     /// The store's clock.
     pub(crate) now: DateTime<Utc>,
+    /// How long records are kept.
+    pub(crate) retention: Duration,
+    /// In which zone instants are told, with its name beside each; none in UTC without it, as commands tell them.
+    pub(crate) zone: Option<Tz>,
 }
 
-/// An instant of the slot's day as people say it; with its date where that is another.
-pub(crate) fn clock(day: DateTime<Utc>, at: DateTime<Utc>) -> String {
-    if day.date_naive() == at.date_naive() {
-        at.format("%H:%M:%S").to_string()
-    } else {
-        at.format("%Y-%m-%d %H:%M:%S").to_string()
+impl Facts {
+    /// An instant as people say it; with its date where that is not the day of the slot's start.
+    pub(crate) fn at(&self, at: DateTime<Utc>) -> String {
+        let zone = self.zone.unwrap_or(Tz::UTC);
+        let (local, day) = (at.with_timezone(&zone), self.record.slot.start().with_timezone(&zone).date_naive());
+        let form = if local.date_naive() == day { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
+        let name = self.zone.map(|zone| format!(" {}", zone_name(zone))).unwrap_or_default();
+        format!("{}{name}", local.format(form))
     }
 }
 
@@ -64,8 +73,9 @@ pub(crate) fn timeline(facts: &Facts) -> Vec<DecisionView> {
     }));
     entries.extend(of_config(&facts.pages));
     for page in &facts.pages {
-        entries
-            .extend(page.notes.iter().filter(|note| !is_recorded(record, page, note)).map(|note| of_note(page, note)));
+        entries.extend(
+            page.notes.iter().filter(|note| !is_recorded(record, page, note)).map(|note| of_note(facts, page, note)),
+        );
     }
     // Clocks have milliseconds, and much happens in one.
     entries.sort_by_key(|entry| (entry.at, cause(entry)));
@@ -116,12 +126,9 @@ fn of_pause(facts: &Facts) -> Option<DecisionView> {
     let by = |audit: &Audit| format!("by {} on {}", audit.who, audit.host);
     let what = match (&pause.ended, pause.until) {
         (Some(ended), _) => {
-            let at = ended.at.format("%H:%M:%S");
-            format!("paused the job, {}; resumed at {at}, {}", by(&pause.audit), by(ended))
+            format!("paused the job, {}; resumed at {}, {}", by(&pause.audit), facts.at(ended.at), by(ended))
         }
-        (None, Some(until)) => {
-            format!("paused the job until {}, {}", until.format("%Y-%m-%d %H:%M:%S"), by(&pause.audit))
-        }
+        (None, Some(until)) => format!("paused the job until {}, {}", facts.at(until), by(&pause.audit)),
         (None, None) => format!("paused the job until resumed, {}", by(&pause.audit)),
     };
     Some(single(pause.since, None, "operator", what))
@@ -156,8 +163,8 @@ fn is_recorded(record: &SlotRecord, page: &NotePage, note: &Note) -> bool {
     }
 }
 
-fn of_note(page: &NotePage, note: &Note) -> DecisionView {
-    let (what, text) = told(&note.decision);
+fn of_note(facts: &Facts, page: &NotePage, note: &Note) -> DecisionView {
+    let (what, text) = told(facts, &note.decision);
     let (node, attempt) = (Some(page.node.to_string()), note.decision.attempt());
     DecisionView { at: note.at, until: note.until, times: note.times, node, attempt, what, text }
 }
@@ -166,15 +173,10 @@ fn by_whom(by: Option<&NodeName>) -> String {
     by.map_or_else(|| "another node".to_owned(), ToString::to_string)
 }
 
-/// Since when somebody holds, as people say it.
-pub(super) fn since(since: Option<DateTime<Utc>>) -> Option<String> {
-    since.map(|since| since.format("%H:%M:%S").to_string())
-}
-
-fn told(decision: &Decision) -> (&'static str, String) {
+fn told(facts: &Facts, decision: &Decision) -> (&'static str, String) {
     match decision {
         Decision::Ticked { tick } => {
-            ("ticked", format!("scheduled for {}, tried to acquire the lease", tick.format("%H:%M:%S")))
+            ("ticked", format!("scheduled for {}, tried to acquire the lease", facts.at(*tick)))
         }
         Decision::Asked => ("asked", "was asked to run it".to_owned()),
         Decision::NotSelected { wanted } => ("not_selected", format!("not selected: only_on requires {wanted}")),
@@ -208,7 +210,7 @@ fn told(decision: &Decision) -> (&'static str, String) {
         }
         Decision::Unsettled { attempt } => ("unsettled", format!("could not record the outcome of attempt {attempt}")),
         Decision::LockWaiting { locks, ahead, by, label, since: from, .. } => {
-            let holder = holder(by.as_str(), label, since(*from).as_deref());
+            let holder = holder(by.as_str(), label, from.map(|from| facts.at(from)).as_deref());
             ("lock_waiting", format!("waits for {locks}: {ahead} ahead; held by {holder}"))
         }
         Decision::LockHeld { locks, fence, .. } => ("lock_held", format!("got {locks} (fence {})", fence.0)),

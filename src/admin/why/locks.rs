@@ -1,6 +1,6 @@
 //! The locks that a slot waits or waited for, in words.
 
-use crate::admin::why::facts::{Facts, since};
+use crate::admin::why::facts::Facts;
 use crate::admin::why::queued::Queued;
 use crate::admin::why::texts::WhyTexts;
 use crate::resource::{DeadlockStep, LockEntry, LockRecord};
@@ -9,17 +9,18 @@ use crate::slot::{Attempt, Decision, Outcome};
 /// What the attempt waits for: by the store, or where that was noted of it last.
 pub(super) fn waits(facts: &Facts, attempt: Attempt, t: &WhyTexts) -> Option<String> {
     match &facts.queued {
-        Queued::Waits(behind) => waits_behind(behind, t),
+        Queued::Waits(behind) => waits_behind(facts, behind, t),
         Queued::Holds => None,
         Queued::Nowhere => waits_by_the_log(facts, attempt, t),
     }
 }
 
-fn waits_behind(behind: &[(LockRecord, LockEntry)], t: &WhyTexts) -> Option<String> {
+fn waits_behind(facts: &Facts, behind: &[(LockRecord, LockEntry)], t: &WhyTexts) -> Option<String> {
     let locks: Vec<String> = behind.iter().map(|(_, entry)| entry.demand.to_string()).collect();
     let (record, entry) = behind.iter().max_by_key(|(record, entry)| record.before(entry).count())?;
     let first = record.before(entry).next()?;
-    let holder = (t.slot.holder)(first.by.node.as_str(), &first.by.label, since(first.since()).as_deref());
+    let since = first.since().map(|since| facts.at(since));
+    let holder = (t.slot.holder)(first.by.node.as_str(), &first.by.label, since.as_deref());
     let ahead = u32::try_from(record.before(entry).count()).unwrap_or(u32::MAX);
     Some((t.slot.waits_for)(&locks.join(", "), ahead, &holder))
 }
@@ -39,7 +40,7 @@ fn waits_by_the_log(facts: &Facts, attempt: Attempt, t: &WhyTexts) -> Option<Str
     let mut notes = facts.pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision);
     match notes.rfind(|decision| decision.attempt() == Some(attempt))? {
         Decision::LockWaiting { locks, ahead, by, label, since: from, .. } => {
-            let holder = (t.slot.holder)(by.as_str(), label, since(*from).as_deref());
+            let holder = (t.slot.holder)(by.as_str(), label, from.map(|from| facts.at(from)).as_deref());
             Some((t.slot.waits_for)(locks, *ahead, &holder))
         }
         _ => None,

@@ -22,7 +22,7 @@ pub(crate) use english::ENGLISH;
 #[cfg(feature = "http")]
 pub(crate) use explain::explain_in;
 pub(crate) use explain::{Explanation, explain};
-pub(crate) use facts::{Facts, clock, timeline};
+pub(crate) use facts::{Facts, timeline};
 pub(crate) use queued::Queued;
 #[cfg(feature = "http")]
 pub(crate) use texts::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
@@ -46,9 +46,8 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
     let (now, nodes) = session.store.nodes().await?;
     let (queued, ring) = queues(session, job, &record).await?;
     let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
-    let ticks = job.timetable.slots(record.slot.start(), record.slot.end());
     Ok(Facts {
-        tick: ticks.map(|(_, tick)| tick).next(),
+        tick: job.first_tick(&record.slot),
         pages,
         queued,
         ring,
@@ -60,6 +59,8 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
         orphaned: job.is_nobodys(record.slot.start()),
         alive: alive.collect(),
         now: session.now,
+        retention: session.retention,
+        zone: None,
         record,
     })
 }

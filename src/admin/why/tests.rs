@@ -34,6 +34,8 @@ pub(crate) fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Fact
         orphaned: false,
         alive: vec![node("a")],
         now: at(now),
+        retention: fixture::KEPT,
+        zone: None,
     }
 }
 
@@ -235,6 +237,10 @@ fn without_any_note_the_record_alone_explains() {
     );
     let young = Facts { known_since: Some(at(OVER)), ..about(fixture::untouched(), OVER, vec![]) };
     assert_eq!(said(&young), "the slot did not run: the job was first registered at 15:00:00");
+    let old = about(fixture::untouched(), "2026-11-28T13:00:01Z", vec![]);
+    assert_eq!(said(&old), "nothing is known of the slot any more: records are kept for 7d");
+    let kept = about(fixture::untouched(), "2026-11-28T13:00:00Z", vec![]);
+    assert!(said(&kept).starts_with("the slot did not run: no node was alive"), "{}", said(&kept));
     let idle = Facts { tick: None, ..about(fixture::untouched(), OVER, vec![]) };
     assert_eq!(said(&idle), "the slot did not run: the schedule 0 * * * * does not fire in it");
     let unknown = Facts { known_since: None, ..about(fixture::untouched(), OVER, vec![]) };

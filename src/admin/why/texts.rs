@@ -101,6 +101,8 @@ pub(crate) struct SlotReasons {
     pub(crate) never_known: &'static str,
     /// When it was registered.
     pub(crate) known_later: fn(&str) -> String,
+    /// How long records are kept.
+    pub(crate) forgotten: fn(&str) -> String,
     /// Which node recorded the miss, and when.
     pub(crate) unheard: fn(Option<(&str, &str)>) -> String,
 }

@@ -70,9 +70,9 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let (job, record) = lookup::find(&session, &args.slot).await?;
     let Some(spec) = &job.spec else { return Err(no_command(job)) };
     let task = Task::of_file(spec, record.slot.clone())?;
-    let AdminSession { store, now, .. } = session;
+    let AdminSession { store, now, retention, .. } = session;
     kept_for(&task.spec, &store, &address)?;
-    if args.past && later(task.slot.end(), address.options.retention) <= now {
+    if args.past && later(task.slot.end(), retention) <= now {
         console
             .note(format_args!("cronward: {} is older than the records that the store keeps: {FORGOTTEN}", task.slot));
     }

@@ -131,6 +131,26 @@ async fn an_unlock_makes_the_holder_lose_and_lets_others_in() {
 }
 
 #[tokio::test]
+async fn an_unlock_says_that_nobody_starts_a_slot_whose_attempts_are_used_up_or_that_has_ended() {
+    let mut scene = scene().await;
+    scene.fail("billing", "a").await;
+    scene.fail("billing", "b").await;
+    scene.claim("billing", "b").await;
+    let said = said!(scene, verbs::unlock_in, "billing", "--yes").unwrap();
+    let left = "attempt 3 on node b loses its lease, and no attempts are left: no node starts the slot again unless it is reset";
+    assert!(said.contains(left), "{said}");
+    let claim = scene.store.claim(&scene.request("billing", "a")).await.unwrap();
+    assert!(matches!(claim, crate::store::Claim::Exhausted { .. }), "{claim:?}");
+
+    let mut scene = Scene::at("2026-11-21T14:59:30Z");
+    scene.register("billing", "0 * * * *").await;
+    scene.claim("billing", "b").await;
+    scene.clock.advance(Duration::from_secs(45));
+    let said = said!(scene, verbs::unlock_in, "billing@2026-11-21T14Z", "--yes").unwrap();
+    assert!(said.contains("loses its lease, and no node starts the slot again: it has ended"), "{said}");
+}
+
+#[tokio::test]
 async fn an_unlock_of_what_nobody_holds_asks_nothing_and_changes_nothing() {
     let scene = scene().await;
     let said = said!(scene, verbs::unlock_in, "billing").unwrap();

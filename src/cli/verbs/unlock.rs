@@ -44,7 +44,7 @@ pub(crate) struct UnlockArgs {
 
 pub(super) async fn unlock_in(session: &AdminSession, args: &UnlockArgs, console: &mut Console) -> Result<(), Failure> {
     let none = || Failure::Usage("no slot: name one, or give --lock NAME".to_owned());
-    let (_, record) = lookup::find(session, args.slot.as_ref().ok_or_else(none)?).await?;
-    let proposal = actions::unlock(&record, args.store.command_line(), &actions::ENGLISH);
+    let (job, record) = lookup::find(session, args.slot.as_ref().ok_or_else(none)?).await?;
+    let proposal = actions::unlock(job, &record, session.now, args.store.command_line(), &actions::ENGLISH);
     agree(&proposal, session, &args.operator, args.output, console).await
 }

@@ -44,6 +44,9 @@ struct Shared {
     clock: Arc<dyn Clock>,
     retention: Duration,
     rooms: Mutex<BTreeMap<Namespace, Room>>,
+    /// Slots and jobs of which nothing can be read.
+    #[cfg(test)]
+    spoilt: Mutex<Vec<String>>,
 }
 
 /// One namespace's data and its listeners.
@@ -70,7 +73,13 @@ impl MemoryStore {
     /// An empty store that judges time by `clock`.
     pub fn new(options: StoreOptions, clock: Arc<dyn Clock>) -> Self {
         let rooms = Mutex::new(BTreeMap::new());
-        let shared = Shared { clock, retention: options.retention, rooms };
+        let shared = Shared {
+            clock,
+            retention: options.retention,
+            rooms,
+            #[cfg(test)]
+            spoilt: Mutex::default(),
+        };
         Self { shared: Arc::new(shared), namespace: options.namespace }
     }
 
@@ -94,6 +103,27 @@ impl MemoryStore {
             room.lock_hints.tell(room.ledger.take_lock_wakes());
             answer
         })
+    }
+
+    /// From now on nothing of these slots and jobs can be read, as where somebody else has written in their place; and everything else
+    /// can.
+    #[cfg(test)]
+    pub(crate) fn spoil(&self, names: &[&str]) {
+        *self.shared.spoilt.lock().unwrap() = names.iter().map(|name| (*name).to_owned()).collect();
+    }
+
+    /// As a server answers: the error is about all that was asked for, and names the first.
+    #[cfg(test)]
+    fn read_each<T: ToString>(&self, op: Op, asked: &[T]) -> Reply<()> {
+        let spoilt = self.shared.spoilt.lock().unwrap();
+        match asked.first().filter(|_| asked.iter().any(|asked| spoilt.contains(&asked.to_string()))) {
+            Some(first) => {
+                let message = format!("{}: a key of another type", first.to_string());
+                let kind = crate::error::ErrorKind::Corrupt;
+                Err(crate::error::StoreError::new(kind, crate::error::Applied::No, op, self.location(), message))
+            }
+            None => Ok(()),
+        }
     }
 
     fn enter<T>(&self, work: impl FnOnce(&mut Room, DateTime<Utc>) -> T) -> T {
@@ -138,6 +168,8 @@ impl Ruled for MemoryStore {
     }
 
     async fn records(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
+        #[cfg(test)]
+        self.read_each(Op::Inspect, slots)?;
         Ok(self.with_ledger(|ledger, now| (now, ledger.inspect(slots, now))))
     }
 
@@ -191,6 +223,8 @@ impl Ruled for MemoryStore {
     }
 
     async fn latest_known(&self, jobs: &[JobName]) -> Reply<Vec<JobLatest>> {
+        #[cfg(test)]
+        self.read_each(Op::Latest, jobs)?;
         Ok(self.with_ledger(|ledger, _| ledger.latest(jobs)))
     }
 

@@ -125,7 +125,9 @@ fn answered(code: &str, detail: &str, about: &str) -> RedisFault {
         ),
         "OOM" => (ErrorKind::Overloaded, "it is out of memory: free some, or raise maxmemory".to_owned()),
         "MISCONF" => (ErrorKind::Overloaded, "it cannot save to its disk and takes no writes: see its log".to_owned()),
-        "WRONGTYPE" => (ErrorKind::Corrupt, format!("{about}: a key of another type is in the way")),
+        "WRONGTYPE" => {
+            (ErrorKind::Corrupt, format!("{about}: this key, or one that begins with it, is of another type"))
+        }
         _ => return other(code, detail),
     };
     RedisFault { kind, applied: Applied::No, message }

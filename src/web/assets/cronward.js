@@ -9,6 +9,7 @@
  * @typedef {{ state: string, attempts: number, done: number, due: number }} Cell
  * @typedef {{ rows: { job: string, cells: (Cell & { hour: string })[] }[] }} RowsChange
  * @typedef {{ hour: string, cells: Record<string, Cell> }} CellsChange
+ * @typedef {{ job: string, hour: string, cell: Cell }} Change
  */
 
 const body = document.body;
@@ -223,6 +224,8 @@ function show() {
 }
 
 let looking = false;
+/** The newest change of each cell while a page is on its way, which may be older. @type {Map<string, Change & { moment: string }>} */
+const meanwhile = new Map();
 async function look() {
   window.clearTimeout(soon);
   soon = undefined;
@@ -235,11 +238,13 @@ async function look() {
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     failed = false;
     heard = storeNow();
+    catchUp(page);
     patch(page);
   } catch {
     failed = true;
   } finally {
     looking = false;
+    meanwhile.clear();
   }
   show();
 }
@@ -257,19 +262,47 @@ function lookIn(span) {
 /** The states whose word is another one on the board. @type {Record<string, string>} */
 const NAMED = { not_due: 'none', not_read: 'loading' };
 
-/** One cell that changed, at once; the rest of its row comes with the next look. @param {string} job @param {string} hour @param {Cell} change */
-function patchNow(job, hour, change) {
-  const row = byId(`job-${job}`);
-  const hours = all('#grid th[data-hour]').map((head) => head.dataset.hour);
+/** The cell of a job in an hour, where the page has it. @param {Document} page @param {string} job @param {string} hour */
+function cellAt(page, job, hour) {
+  const hours = all('#grid th[data-hour]', page).map((head) => head.dataset.hour);
   const at = hours.indexOf(`${hour.slice(0, 13)}Z`);
-  const cell = /** @type {HTMLElement | undefined} */ (at < 0 ? undefined : row?.children[1 + at]);
-  if (!row || !cell?.classList.contains('c')) return;
+  const cell = at < 0 ? undefined : page.getElementById(`job-${job}`)?.children[1 + at];
+  return cell instanceof HTMLElement && cell.classList.contains('c') ? cell : undefined;
+}
+
+/** One cell that changed, at once; the rest of its row comes with the next look. @param {string} moment @param {Change} change */
+function patchNow(moment, { job, hour, cell: change }) {
+  if (looking) meanwhile.set(`${job} ${hour}`, { moment, job, hour, cell: change });
+  const cell = cellAt(document, job, hour);
+  if (!cell) return;
   const was = cell.dataset.s;
+  if (!become(cell, change) || was === 'loading') return;
+  flash(cell);
+  say(`${job}: ${cell.textContent}`);
+}
+
+/** Answers whether the cell was something else. @param {HTMLElement} cell @param {Cell} change */
+function become(cell, change) {
   const wanted = cellOf(change);
   if (cell.dataset.d !== undefined) wanted.dataset.d = '';
-  if (!patchCell(cell, wanted) || was === 'loading') return;
-  flash(cell);
-  say(`${row.dataset.job}: ${cell.textContent}`);
+  return patchCell(cell, wanted);
+}
+
+/** What was told while the page was on its way, and is not in it. @param {Document} page */
+function catchUp(page) {
+  const made = new URLSearchParams(page.body.dataset.live?.split('?')[1]).get('after') ?? '';
+  for (const { moment, job, hour, cell: change } of meanwhile.values()) {
+    const cell = isAfter(moment, made) && cellAt(page, job, hour);
+    if (cell) become(cell, change);
+  }
+}
+
+/** Whether a moment (`<process>-<number>`) is after another one. Those of two processes are in no order: what was told came later.
+ * @param {string} moment @param {string} other */
+function isAfter(moment, other) {
+  const apart = (/** @type {string} */ of) => [of.slice(0, of.lastIndexOf('-')), Number(of.slice(of.lastIndexOf('-') + 1))];
+  const [[process, number], [another, before]] = [apart(moment), apart(other)];
+  return process !== another || (number ?? 0) > (before ?? 0);
 }
 
 /** As the server would have written it. @param {Cell} change */
@@ -315,13 +348,13 @@ function connect() {
   source.addEventListener('rows', (event) => {
     heard = storeNow();
     const { rows } = /** @type {RowsChange} */ (JSON.parse(event.data));
-    for (const row of rows) for (const cell of row.cells) patchNow(row.job, cell.hour, cell);
+    for (const { job, cells } of rows) for (const cell of cells) patchNow(event.lastEventId, { job, hour: cell.hour, cell });
     lookIn(TOGETHER);
   });
   source.addEventListener('cells', (event) => {
     heard = storeNow();
     const { hour, cells } = /** @type {CellsChange} */ (JSON.parse(event.data));
-    for (const [job, cell] of Object.entries(cells)) patchNow(job, hour, cell);
+    for (const [job, cell] of Object.entries(cells)) patchNow(event.lastEventId, { job, hour, cell });
     lookIn(TOGETHER);
   });
   for (const kind of ['hours', 'jobs', 'nodes', 'store', 'concerns', 'reset']) {

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::observe::view::SlotView;
 use crate::web::pages::moment::Teller;
 use crate::web::pages::runs::took;
-use crate::web::pages::state::Shown;
+use crate::web::pages::state::JudgedSlot;
 
 /// A picture of 600 by 132.
 pub(super) struct Chart {
@@ -48,12 +47,12 @@ pub(super) fn percentiles(mut seconds: Vec<f64>) -> Option<(f64, f64)> {
 
 /// Of slots, the newest first.
 pub(super) fn of(
-    slots: &[SlotView],
+    slots: &[JudgedSlot],
     levels: Option<(f64, f64)>,
     timeout: Option<Duration>,
     tell: &Teller,
 ) -> Option<Chart> {
-    let most = slots.iter().filter_map(took).fold(0.0, f64::max);
+    let most = slots.iter().filter_map(|slot| took(&slot.view)).fold(0.0, f64::max);
     if slots.len() < 2 || most <= 0.0 {
         return None;
     }
@@ -72,8 +71,8 @@ pub(super) fn of(
     Some(Chart { title: (t.chart)(slots.len()), bars, lines })
 }
 
-fn column(slot: &SlotView, x: u32, step: u32, most: f64, tell: &Teller) -> Column {
-    let shown = Shown::from(slot.state);
+fn column(slot: &JudgedSlot, x: u32, step: u32, most: f64, tell: &Teller) -> Column {
+    let (shown, slot) = (slot.shown(), &slot.view);
     let seconds = took(slot);
     let tall = seconds.map_or(8, |seconds| height(seconds, most).max(3));
     let told = seconds.map(|seconds| format!(", {}", tell.fine_span(seconds))).unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::admin::actions::Verb;
 use crate::admin::command_line::CommandLine;
 use crate::admin::lookup::{self, SlotRef, SlotRefError};
 use crate::admin::ticks::{self, NoteText};
-use crate::admin::{AdminError, KnownJob, why};
+use crate::admin::{AdminError, AdminSession, KnownJob, why};
 use crate::clock::later;
 use crate::job::{JobName, Namespace};
 use crate::observe::view::{LockView, SlotView, TickView};
@@ -29,6 +29,7 @@ use crate::web::pages::cluster::{LocksPage, StorePage};
 use crate::web::pages::job::{JobMaterial, JobPage};
 use crate::web::pages::request::PageRequest;
 use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
+use crate::web::pages::state::JudgedSlot;
 use crate::web::parts::AddressParts;
 use crate::web::problem::Problem;
 use crate::web::site::{Site, Sources};
@@ -59,19 +60,21 @@ pub(in crate::web) async fn job(
     };
     let more = hour.is_none() && slots.len() == SLOTS;
     let last = slots.last().filter(|_| more).map(|slot| format!("/jobs/{name}?before={}", slot.key()));
-    let records = look.session.inspect(&slots).await?;
-    let most = known.entry.max_attempts;
-    let views = records.iter().map(|record| SlotView::of(record, look.session.now, most)).collect();
+    let records = look.session.inspect_each(&slots).await?;
+    let AdminSession { now, retention, .. } = *look.session;
+    let unreadable = records.iter().filter_map(|record| Some(record.as_ref().err()?.to_string())).collect();
+    let judged = records.iter().flatten().map(|record| JudgedSlot::of(known, record, now, retention)).collect();
     let row = shown.row(name.as_str()).ok_or_else(Problem::not_found)?;
     let material = JobMaterial {
         row,
         timetable: &known.timetable,
-        slots: views,
+        slots: judged,
+        unreadable,
         ticks: ahead(known, look.session.now, ask.reader.t.job.clock_change),
         hour,
         older: last,
         did: ask.asked("did").map(str::to_owned),
-        acts: ask.acts() && shown.store.error.is_none(),
+        acts: ask.acts() && shown.takes_changes(),
     };
     let frame = ask.frame(&shown, "hours", name.as_str());
     ask.page(&JobPage::of(frame, &shown, material, &ask.tell(&shown)))
@@ -89,17 +92,19 @@ pub(in crate::web) async fn slot(
         ask.site.sources.operations.as_ref().map_or_else(CommandLine::default, |operations| operations.line.clone());
     let mut facts = why::facts(&look.session, &wanted, line).await?;
     look.session.read_outputs(&mut facts.record).await?;
+    facts.zone = Some(ask.reader.zone);
     let known = look.session.catalog.find(facts.record.slot.job())?;
     let spec = shown.row(facts.record.slot.job().as_str()).and_then(|row| row.spec.clone());
-    let away = shown.store.error.is_some();
-    let offered = if ask.acts() && !away { Verb::offered(&facts.record, facts.now) } else { &[] };
+    let takes_changes = shown.takes_changes();
+    let offered = if ask.acts() && takes_changes { Verb::offered(&facts.record, facts.now) } else { &[] };
     let material = SlotMaterial {
+        slot: JudgedSlot::of(known, &facts.record, facts.now, facts.retention),
         spec: spec.as_deref(),
         previous: known.timetable.older(&facts.record.slot, HORIZON, 1).pop().map(|slot| slot.key().to_string()),
         following: following(known, &facts.record.slot, facts.now).map(|slot| slot.key().to_string()),
         did: ask.asked("did").map(str::to_owned),
         acts: offered.iter().map(|verb| verb.as_str()).collect(),
-        acts_off: ask.acts() && away,
+        acts_off: ask.acts() && !takes_changes,
         kept: at_store(&ask.site, &facts.record.slot, where_kept).unwrap_or_default(),
         client_command: at_store(&ask.site, &facts.record.slot, client_command).unwrap_or_default(),
         facts: &facts,

@@ -11,7 +11,7 @@ use crate::web::detail::ProblemDetail;
 use crate::web::pages::plain::ActPage;
 use crate::web::pages::request::PageRequest;
 use crate::web::pages::slot::sentence;
-use crate::web::pages::state::Shown;
+use crate::web::pages::state::{JudgedSlot, Shown};
 use crate::web::parts::AddressParts;
 use crate::web::problem::Problem;
 use crate::web::prospect::{ActionTarget, Doer, Prospect, WantedAction};
@@ -77,8 +77,7 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
     let (t, word) = (ask.reader.t, verb.as_str());
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);
-    let view = look.slot_view();
-    let state = view.as_ref().map(|view| Shown::of(view, look.enabled));
+    let judged = look.slot_view().map(|view| JudgedSlot { view, idle: look.idle });
     let slot = look.record.as_ref().map(|record| record.slot.key().to_string());
     let path = slot.as_ref().map_or_else(|| format!("/jobs/{}", look.job), |key| format!("/jobs/{}/{key}", look.job));
     let what = slot.map_or_else(|| look.job.to_string(), |key| format!("{}@{key}", look.job));
@@ -92,8 +91,8 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
     ActPage {
         frame: ask.frame(&shown, "hours", (t.act.heading)(word, &what)),
         heading: (t.act.heading)(word, &what),
-        glyph: state.unwrap_or(Shown::NotDue).key(),
-        sentence: view.as_ref().zip(state).map(|(view, state)| sentence(view, state, &tell)),
+        glyph: judged.as_ref().map_or(Shown::NotDue, JudgedSlot::shown).key(),
+        sentence: judged.as_ref().map(|slot| sentence(slot, &tell)),
         changed: typed.is_some_and(|typed| typed.changed),
         objection: typed.map(|typed| (t.said)(typed.objection)),
         action: format!("{path}/{word}"),

@@ -4,11 +4,12 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use chrono_tz::Tz;
 use serde_json::json;
 
+use crate::admin::words::zone_name;
 use crate::board::Snapshot;
 use crate::config::Role;
 use crate::observe::view::{NodeState, NodeView};
 use crate::web::pages::assets::{self, Names};
-use crate::web::pages::moment::{Teller, zone_name};
+use crate::web::pages::moment::Teller;
 use crate::web::pages::reader::{Reader, Theme, Updates};
 use crate::web::pages::state::Shown;
 use crate::web::pages::texts::Texts;
@@ -82,7 +83,8 @@ pub(super) struct Frame {
     pub(super) assets: Names,
     pub(super) now: String,
     pub(super) read: String,
-    pub(super) live: &'static str,
+    /// Where the page is told what changes since it was made; empty where nothing does.
+    pub(super) live: String,
     pub(super) words: String,
     pub(super) pulse: Option<Pulse>,
     pub(super) strips: Vec<Strip>,
@@ -120,7 +122,7 @@ impl Frame {
             assets: assets::names(),
             now: iso(tell.now),
             read: shown.and_then(|shown| shown.read_at).map(iso).unwrap_or_default(),
-            live: if shown.is_some() { STREAM } else { "" },
+            live: shown.map(|shown| format!("{STREAM}?after={}", shown.version)).unwrap_or_default(),
             words: words(reader.t),
             pulse: shown.map(|shown| pulse(shown, &tell)),
             strips: strips(setting, shown, &tell),
@@ -212,17 +214,18 @@ fn zones(reader: &Reader) -> Vec<(&'static str, String, bool)> {
 
 fn pulse(shown: &Snapshot, tell: &Teller) -> Pulse {
     let t = &tell.t.frame;
-    let store_well = shown.store.away_since.is_none() && shown.store.error.is_none();
+    let store_well = shown.store.away_since.is_none() && shown.takes_changes();
     let latency = shown.store.latency_ms.map(|millis| format!("{millis} ms")).unwrap_or_default();
     let alive: Vec<&NodeView> = shown.nodes.iter().filter(|node| !node.state.is_gone()).collect();
     let lost = shown.nodes.iter().filter(|node| node.state == NodeState::Lost).count();
     let hash = alive.first().map(|node| node.config_hash.as_str()).unwrap_or_default();
     let same = alive.iter().all(|node| node.config_hash == hash);
     Pulse {
-        store: match (store_well, shown.store.refuses) {
-            (true, _) => (t.store_well)(&latency).trim().to_owned(),
-            (false, true) => t.store_refuses.to_owned(),
-            (false, false) => t.store_away.to_owned(),
+        store: match (store_well, shown.store.refuses, shown.unusable()) {
+            (true, ..) => (t.store_well)(&latency).trim().to_owned(),
+            (false, true, _) => t.store_refuses.to_owned(),
+            (false, false, None) => t.store_away.to_owned(),
+            (false, false, Some(_)) => t.store_unusable.to_owned(),
         },
         store_well,
         nodes: (t.nodes_alive)(alive.len(), alive.len() + lost),
@@ -243,14 +246,20 @@ fn strips(setting: &Setting, shown: Option<&Snapshot>, tell: &Teller) -> Vec<Str
         strips.push(Strip { kind: "note", lines: vec![t.draining.to_owned()] });
     }
     let Some(shown) = shown else { return strips };
-    let Some(error) = shown.store.error.as_ref() else { return strips };
+    let acts = setting.who.as_ref().is_some_and(|who| who.acts);
+    let off = acts.then(|| tell.t.act.off_away.to_owned());
+    let Some(error) = shown.store.error.as_ref() else {
+        strips.extend(shown.unusable().map(|(since, error)| {
+            let lines = [(t.unusable_since)(&tell.exact(since)), (t.away_why)(error)].into_iter().chain(off).collect();
+            Strip { kind: "alarm", lines }
+        }));
+        return strips;
+    };
     let since = shown.store.away_since.filter(|_| shown.is_read());
     let away = (t.away_since, t.away_since_unknown);
     let (told, unknown) = if shown.store.refuses { (t.refuses_since, t.refuses_since_unknown) } else { away };
     let head = since.map_or_else(|| unknown.to_owned(), |since| told(&tell.exact(since)));
     let advice = shown.store.refuses.then(|| t.refuses_do.to_owned());
-    let acts = setting.who.as_ref().is_some_and(|who| who.acts);
-    let off = acts.then(|| tell.t.act.off_away.to_owned());
     strips.push(Strip {
         kind: "away",
         lines: [head, (t.away_why)(error)].into_iter().chain(advice).chain(off).collect(),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use askama::Template;
 use chrono::{DateTime, Duration, Timelike, Utc};
 
+use crate::admin::words::zone_name;
 use crate::board::{BoardRow, HourCell, Snapshot};
 use crate::slot::SlotKey;
 use crate::web::pages::frame::Frame;
 use crate::web::pages::listing::{Count, Listing, Sort};
-use crate::web::pages::moment::{Apart, Moment, Teller, zone_name};
+use crate::web::pages::moment::{Apart, Moment, Teller};
 use crate::web::pages::needs::{self, Need};
 use crate::web::pages::now;
 use crate::web::pages::state::Shown;

@@ -3,17 +3,18 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 
+use crate::admin::words::zone_name;
 use crate::board::{BoardRow, Snapshot};
 use crate::job::{JobSpec, Program};
-use crate::observe::view::{LatestView, SlotView, TickView};
+use crate::observe::view::{LatestView, TickView};
 use crate::schedule::Timetable;
 use crate::web::pages::chart::{self, Chart};
 use crate::web::pages::frame::Frame;
-use crate::web::pages::moment::{Apart, Moment, Teller, zone_name};
+use crate::web::pages::moment::{Apart, Moment, Teller};
 use crate::web::pages::now;
 use crate::web::pages::runs::took;
 use crate::web::pages::slot::recorded;
-use crate::web::pages::state::Shown;
+use crate::web::pages::state::{JudgedSlot, Shown};
 use crate::web::pages::texts::Texts;
 
 /// The page.
@@ -60,7 +61,9 @@ pub(super) struct JobMaterial<'a> {
     pub(super) row: &'a BoardRow,
     pub(super) timetable: &'a Timetable,
     /// Newest first.
-    pub(super) slots: Vec<SlotView>,
+    pub(super) slots: Vec<JudgedSlot>,
+    /// Why those that are not among them cannot be read.
+    pub(super) unreadable: Vec<String>,
     pub(super) ticks: Vec<TickView>,
     pub(super) hour: Option<DateTime<Utc>>,
     pub(super) older: Option<String>,
@@ -70,14 +73,14 @@ pub(super) struct JobMaterial<'a> {
 
 impl JobPage {
     pub(super) fn of(mut frame: Frame, shown: &Snapshot, material: JobMaterial<'_>, tell: &Teller) -> Self {
-        let JobMaterial { row, timetable, slots, ticks, hour, older, did, acts } = material;
+        let JobMaterial { row, timetable, slots, unreadable, ticks, hour, older, did, acts } = material;
         let (t, view, spec) = (tell.t, &row.view, row.spec.as_deref());
         frame.offer(&view.timezone);
         let job = view.job.to_string();
         let (glyph, sentence) = now::of(row, tell);
         let verb = if view.paused.is_some() { "resume" } else { "pause" };
         let act = |verb: &str| (format!("/jobs/{job}/{verb}"), (t.act.label)(verb).to_owned());
-        let took = slots.iter().filter_map(took);
+        let took = slots.iter().filter_map(|slot| took(&slot.view));
         let durations = chart::percentiles(took.collect());
         let timeout = spec.and_then(|spec| spec.policy.timeout);
         Self {
@@ -85,7 +88,7 @@ impl JobPage {
             sentence,
             description: spec.and_then(|spec| spec.description.clone()),
             did: did.map(|verb| recorded(&verb, t)),
-            notes: notes(shown, row, t),
+            notes: notes(shown, row, &unreadable, t),
             acts: if acts { vec![act("trigger"), act(verb)] } else { Vec::new() },
             facts: facts(row, timetable, tell),
             runbook: spec.and_then(|spec| spec.runbook.clone()),
@@ -98,7 +101,7 @@ impl JobPage {
                 |(p50, p95)| (t.job.durations)(&tell.fine_span(p50), &tell.fine_span(p95)),
             ),
             chart: chart::of(&slots, durations, timeout, tell),
-            slots: slots.iter().map(|slot| line(slot, view.enabled, tell)).collect(),
+            slots: slots.iter().map(|slot| line(slot, tell)).collect(),
             older,
             ticks: ticks
                 .into_iter()
@@ -110,8 +113,8 @@ impl JobPage {
     }
 }
 
-fn line(slot: &SlotView, enabled: bool, tell: &Teller) -> SlotLine {
-    let shown = Shown::of(slot, enabled);
+fn line(slot: &JudgedSlot, tell: &Teller) -> SlotLine {
+    let (shown, slot) = (slot.shown(), &slot.view);
     let word = (tell.t.words.state)(shown);
     let many = shown.shows(slot.attempts);
     let mut nodes: Vec<&str> = slot.runs.iter().map(|run| run.node.as_str()).collect();
@@ -126,12 +129,13 @@ fn line(slot: &SlotView, enabled: bool, tell: &Teller) -> SlotLine {
     }
 }
 
-fn notes(shown: &Snapshot, row: &BoardRow, t: &Texts) -> Vec<String> {
+fn notes(shown: &Snapshot, row: &BoardRow, unreadable: &[String], t: &Texts) -> Vec<String> {
     let differs: Vec<&str> =
         shown.nodes.iter().filter(|node| node.differs.contains(&row.view.job)).map(|node| node.node.as_str()).collect();
     let differs = (!differs.is_empty()).then(|| (t.job.differs)(&differs.join(", ")));
     let registry = row.spec.is_none().then(|| t.job.from_registry.to_owned());
-    differs.into_iter().chain(registry).collect()
+    let unreadable = unreadable.iter().map(|error| (t.needs.unreadable)(1, error));
+    unreadable.chain(differs).chain(registry).collect()
 }
 
 fn facts(row: &BoardRow, timetable: &Timetable, tell: &Teller) -> Vec<(&'static str, String)> {

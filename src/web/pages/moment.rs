@@ -8,6 +8,7 @@ use askama::Template;
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use chrono_tz::Tz;
 
+use crate::admin::words::zone_name;
 use crate::clock::between;
 use crate::web::pages::texts::Texts;
 
@@ -111,12 +112,6 @@ impl Teller {
         }
         self.span(Duration::from_secs_f64(seconds.min(1e12)))
     }
-}
-
-/// What stands beside each time: a city says more to people than an abbreviation, of which `CST` is three.
-pub(super) fn zone_name(zone: Tz) -> String {
-    let name = zone.name();
-    name.rsplit('/').next().unwrap_or(name).replace('_', " ")
 }
 
 fn iso(at: DateTime<Utc>) -> String {

@@ -21,7 +21,7 @@ pub(super) struct Need {
 
 /// In the board's order.
 pub(super) fn lines(shown: &Snapshot, acts: bool, tell: &Teller) -> Vec<Need> {
-    let acts = acts && shown.store.error.is_none();
+    let acts = acts && shown.takes_changes();
     shown.concerns.iter().map(|concern| line(concern, acts, tell)).collect()
 }
 
@@ -31,6 +31,11 @@ fn line(concern: &Concern, acts: bool, tell: &Teller) -> Need {
         ConcernKind::Failing { .. } => failing(concern, acts, tell),
         ConcernKind::Late { job, alert_after, .. } => {
             of_job(job, (tell.t.needs.late)(&tell.span(*alert_after)), Shown::Missed, tell)
+        }
+        ConcernKind::Unreadable { job: Some(job), slot, records, error } => {
+            let mut need = of_job(job, (tell.t.needs.unreadable)(*records, error), Shown::Unknown, tell);
+            need.slot = slot.map(|key| key.to_string());
+            need
         }
         ConcernKind::Undelivered { job: Some(job), sink, error } => {
             of_job(job, undelivered(sink, error, tell), Shown::Missed, tell)
@@ -115,6 +120,9 @@ fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
         }
         ConcernKind::StoreUnusable { error } => {
             (frame.store.to_owned(), format!("{}: {error}", t.store_unusable), "/store")
+        }
+        ConcernKind::Unreadable { records, error, .. } => {
+            (frame.store.to_owned(), (t.unreadable)(*records, error), "/store")
         }
         ConcernKind::NodeLost { node: name, .. } => (node(name), t.node_lost.to_owned(), "/nodes"),
         ConcernKind::ClockOff { node: name, offset_s } => {

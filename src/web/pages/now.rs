@@ -23,7 +23,11 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
         let until = pause.until.map(|until| (t.paused_until)(&tell.coming(until).text));
         return (Some(Shown::Skipped.key()), until.unwrap_or_else(|| t.paused.to_owned()));
     }
-    let Some(slot) = &view.current else { return (None, t.not_due.to_owned()) };
+    let Some(slot) = &view.current else {
+        let unknown = row.cells.last().is_some_and(|cell| cell.state == CellState::Unknown);
+        let shown = if unknown { Shown::Unknown } else { Shown::NotDue };
+        return (unknown.then_some(shown.key()), (tell.t.words.state)(shown).to_owned());
+    };
     if let Some(cell) = row.cells.last().filter(|cell| cell.due > 1) {
         let since = tell.exact(tell.now.duration_trunc(TimeDelta::hours(1)).unwrap_or(slot.start));
         return (Some(Shown::from(cell.state).key()), (t.count_in)(cell.done.into(), cell.due.into(), &since));

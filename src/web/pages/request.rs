@@ -101,7 +101,7 @@ impl PageRequest {
             frame: self.bare("", (t.problem)(status.as_u16())),
             heading: (t.problem)(status.as_u16()),
             status: status.as_u16(),
-            advice: (t.problem_do)(status.as_u16()),
+            advice: if detail.needs_somebody() { t.problem_fix } else { (t.problem_do)(status.as_u16()) },
             detail: ProblemPage::detail(said(detail), detail.quoted()),
             login: status == StatusCode::UNAUTHORIZED && self.setting.has_login,
         };

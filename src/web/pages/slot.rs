@@ -5,6 +5,7 @@ use std::time::Duration;
 use askama::Template;
 use chrono::{DateTime, Utc};
 
+use crate::admin::IdleReason;
 use crate::admin::command_line::quoted;
 use crate::admin::why::{self, Facts};
 use crate::admin::words::harmless;
@@ -15,7 +16,7 @@ use crate::store::KeptPart;
 use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller};
 use crate::web::pages::runs::{self, NodeLane, RunLine};
-use crate::web::pages::state::Shown;
+use crate::web::pages::state::{JudgedSlot, Shown};
 use crate::web::pages::texts::Texts;
 
 /// The page of a slot.
@@ -51,6 +52,7 @@ pub(super) struct SlotPage {
 /// What a page of a slot is made of.
 pub(super) struct SlotMaterial<'a> {
     pub(super) facts: &'a Facts,
+    pub(super) slot: JudgedSlot,
     pub(super) spec: Option<&'a JobSpec>,
     pub(super) previous: Option<String>,
     pub(super) following: Option<String>,
@@ -66,17 +68,17 @@ pub(super) struct SlotMaterial<'a> {
 
 impl SlotPage {
     pub(super) fn of(mut frame: Frame, material: SlotMaterial<'_>, tell: &Teller) -> Self {
-        let SlotMaterial { facts, spec, previous, following, did, acts, acts_off, kept, client_command } = material;
+        let SlotMaterial { facts, slot, spec, previous, following, did, acts, acts_off, kept, client_command } =
+            material;
         frame.offer(&facts.job.timezone);
-        let view = SlotView::of(&facts.record, facts.now, facts.job.max_attempts);
+        let view = &slot.view;
         let (job, key, t) = (view.job.to_string(), view.slot.clone(), tell.t);
         let told = why::explain_in(facts, &t.reasons);
-        let shown = Shown::of(&view, facts.job.enabled);
         let act = |verb: &'static str| (format!("/jobs/{job}/{key}/{verb}"), (t.act.label)(verb).to_owned());
         Self {
-            glyph: shown.key(),
-            sentence: sentence(&view, shown, tell),
-            apart: settled(&view).filter(|_| shown != Shown::Disabled).map(|at| tell.apart(at)),
+            glyph: slot.shown().key(),
+            sentence: sentence(&slot, tell),
+            apart: settled(view).filter(|_| slot.idle.is_none()).map(|at| tell.apart(at)),
             span: (t.slot.from_to)(&tell.exact(view.start), &tell.exact(view.end)),
             about: spec
                 .and_then(|spec| spec.owner.clone())
@@ -89,9 +91,9 @@ impl SlotPage {
             acts_off: acts_off.then_some(t.act.off_away),
             why: harmless(&told.sentence).into_owned(),
             fix: told.fix,
-            lanes: runs::lanes(&view, tell),
+            lanes: runs::lanes(view, tell),
             lanes_of: (t.slot.timeline_of)(view.runs.len()),
-            runs: view.runs.iter().rev().map(|run| runs::line(&view, run, false, tell)).collect(),
+            runs: view.runs.iter().rev().map(|run| runs::line(view, run, false, tell)).collect(),
             has_log: !facts.pages.is_empty(),
             decisions: why::timeline(facts).iter().map(|entry| decision(entry, tell)).collect(),
             audit: view
@@ -151,10 +153,10 @@ pub(super) fn recorded(verb: &str, t: &Texts) -> String {
 }
 
 /// The state in a sentence.
-pub(super) fn sentence(view: &SlotView, shown: Shown, tell: &Teller) -> String {
-    let t = &tell.t.slot;
-    if shown == Shown::Disabled {
-        return t.disabled.to_owned();
+pub(super) fn sentence(slot: &JudgedSlot, tell: &Teller) -> String {
+    let (t, view) = (&tell.t.slot, &slot.view);
+    if let Some(reason) = slot.idle {
+        return idle(reason, tell);
     }
     match view.state {
         SlotState::Done => match (&view.done, &view.verdict) {
@@ -186,6 +188,18 @@ pub(super) fn sentence(view: &SlotView, shown: Shown, tell: &Teller) -> String {
             (t.not_begun)(&tell.span(crate::clock::between(tell.now, view.start)))
         }
         SlotState::Pending => t.pending.to_owned(),
+    }
+}
+
+/// Why it is neither due nor missed.
+fn idle(reason: IdleReason, tell: &Teller) -> String {
+    let t = &tell.t.slot;
+    match reason {
+        IdleReason::NoTick => t.no_tick.to_owned(),
+        IdleReason::NotDue(tick) => (t.not_due)(&tell.exact(tick), &tell.span(crate::clock::between(tell.now, tick))),
+        IdleReason::NotKnown => t.not_known.to_owned(),
+        IdleReason::Forgotten => t.forgotten.to_owned(),
+        IdleReason::Disabled => t.disabled.to_owned(),
     }
 }
 

@@ -1,9 +1,14 @@
 //! The states as pages show them: each has a word, a glyph and a colour, never a colour alone. The glyphs and colours stand in the
 //! stylesheet, by the word.
 
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::admin::{IdleReason, KnownJob};
 use crate::board::CellState;
 use crate::observe::view::SlotView;
-use crate::slot::SlotState;
+use crate::slot::{SlotRecord, SlotState};
 
 /// What a cell of the grid shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -72,26 +77,29 @@ impl Shown {
     }
 }
 
-impl Shown {
-    /// Of a slot of a job that is `enabled` or not: what nobody was to run nobody has missed.
-    pub(super) fn of(slot: &SlotView, enabled: bool) -> Self {
-        let untouched = slot.runs.is_empty() && slot.lease.is_none() && slot.verdict.is_none();
-        let waits = matches!(slot.state, SlotState::Pending | SlotState::Missed);
-        if !enabled && untouched && waits { Self::Disabled } else { Self::from(slot.state) }
+/// A slot with what is judged of it besides its record.
+pub(super) struct JudgedSlot {
+    pub(super) view: SlotView,
+    /// Why it is neither due nor missed, where that is so.
+    pub(super) idle: Option<IdleReason>,
+}
+
+impl JudgedSlot {
+    /// As it is now. `retention`: how long the store keeps records.
+    pub(super) fn of(known: &KnownJob, record: &SlotRecord, now: DateTime<Utc>, retention: Duration) -> Self {
+        let idle = known.idle_reason(record, now, retention);
+        Self { view: SlotView::of(record, now, known.entry.max_attempts), idle }
+    }
+
+    /// What is shown of it.
+    pub(super) fn shown(&self) -> Shown {
+        Shown::from(CellState::of(self.view.state, self.idle))
     }
 }
 
 impl From<SlotState> for Shown {
     fn from(state: SlotState) -> Self {
-        match state {
-            SlotState::Pending => Self::Pending,
-            SlotState::Running => Self::Running,
-            SlotState::Retrying => Self::Retrying,
-            SlotState::Done => Self::Done,
-            SlotState::Failed => Self::Failed,
-            SlotState::Missed => Self::Missed,
-            SlotState::Skipped => Self::Skipped,
-        }
+        Self::from(CellState::from(state))
     }
 }
 

@@ -11,7 +11,7 @@ use crate::admin::fixture::{self, at};
 use crate::admin::lookup::SlotRef;
 use crate::admin::why::tests::{about, page as notes};
 use crate::admin::why::{self, Facts};
-use crate::admin::{PauseEndError, UnknownTarget};
+use crate::admin::{Catalog, PauseEndError, UnknownTarget};
 use crate::board::{BoardRow, CellState, Concern, ConcernKind, Fault, Filter, HourCell, Snapshot, StoreStanding};
 use crate::job::{JobName, JobSpec, LockName, Program};
 use crate::node::TriggerRefusal;
@@ -30,8 +30,8 @@ use crate::web::pages::listing::Listing;
 use crate::web::pages::now;
 use crate::web::pages::plain::{ActPage, HelpPage, LoginPage, ProblemPage};
 use crate::web::pages::reader::Reader;
-use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
-use crate::web::pages::state::Shown;
+use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage, sentence};
+use crate::web::pages::state::{JudgedSlot, Shown};
 use crate::web::pages::views::what;
 
 const NOW: &str = "2026-11-21T14:12:00Z";
@@ -169,6 +169,14 @@ fn home(shown: &Snapshot, query: &str, acts: bool) -> String {
     Home::of(frame, shown, &listing, acts, &teller(&setting, &reader, Some(shown))).render().unwrap()
 }
 
+/// A slot as a look into the store finds it.
+fn judged(record: &SlotRecord, now: &str, enabled: bool) -> JudgedSlot {
+    let entry = JobEntry { enabled, ..fixture::entry(record.slot.job().as_str()) };
+    let catalog = Catalog::unite(None, vec![entry]).unwrap();
+    let known = catalog.find(record.slot.job()).unwrap();
+    JudgedSlot::of(known, record, at(now), fixture::KEPT)
+}
+
 /// The slot of three attempts, with output that would do harm.
 fn slot(query: &str) -> String {
     let (shown, setting, reader) = (snapshot(), setting(true), reader(query));
@@ -179,6 +187,7 @@ fn slot(query: &str) -> String {
     let facts = about(record, "2026-11-21T12:12:00Z", vec![notes("a", &[Decision::Claimed { attempt: 1 }])]);
     let material = SlotMaterial {
         facts: &facts,
+        slot: judged(&facts.record, "2026-11-21T12:12:00Z", true),
         spec: None,
         previous: Some("2026-11-21T11Z".to_owned()),
         following: None,
@@ -315,13 +324,12 @@ fn what_a_disabled_job_did_not_run_is_disabled_and_not_missed_nor_pending() {
     assert!(page.contains("data-s=\"disabled\"></span>disabled in the file"), "{page}");
     assert!(!text_of(&page).contains("missed 1") && !text_of(&page).contains("Run again"), "{page}");
     for (state, now) in [(SlotState::Pending, "2026-11-21T12:30:00Z"), (SlotState::Missed, "2026-11-21T18:00:00Z")] {
-        let view = SlotView::of(&fixture::untouched(), at(now), 3);
-        assert_eq!(view.state, state);
-        assert_eq!((Shown::of(&view, false), Shown::of(&view, true)), (Shown::Disabled, Shown::from(state)));
+        let shown = |enabled| judged(&fixture::untouched(), now, enabled).shown();
+        assert_eq!((shown(false), shown(true)), (Shown::Disabled, Shown::from(state)));
     }
     for ran in [fixture::failed(), fixture::done(), fixture::running()] {
-        let view = SlotView::of(&ran, at(NOW), 3);
-        assert_eq!(Shown::of(&view, false), Shown::from(view.state), "what somebody ran is as it came out");
+        let slot = judged(&ran, NOW, false);
+        assert_eq!(slot.shown(), Shown::from(slot.view.state), "what somebody ran is as it came out");
     }
 }
 
@@ -469,6 +477,71 @@ fn every_empty_and_every_broken_state_says_so() {
 }
 
 #[test]
+fn a_store_that_is_full_is_told_on_each_page_and_nothing_is_offered_that_it_would_not_take() {
+    let shown = snapshot();
+    let acts = "/retry\">";
+    assert!(home(&shown, "", true).contains(acts) && !text_of(&home(&shown, "", true)).contains("Actions are off"));
+    let full = ConcernKind::StoreUnusable { error: "it is out of memory".to_owned() };
+    let mut concerns = vec![Concern { since: at("2026-11-21T14:02:11Z"), what: full }];
+    concerns.extend(shown.concerns.iter().cloned());
+    let full = Snapshot { concerns: Arc::new(concerns), ..shown };
+    let page = home(&full, "", true);
+    assert!(!full.takes_changes() && !page.contains(acts), "{page}");
+    let told = text_of(&page);
+    for said in [
+        "This node has not been able to use the store since 14:02:11 UTC, though the store answers.",
+        "Last error: it is out of memory",
+        "Actions are off while the store cannot be used.",
+        "store cannot be used",
+    ] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    assert!(!told.contains("unreachable"), "{told}");
+    let viewer = text_of(&home(&full, "?lang=zh", false));
+    assert!(viewer.contains("自 14:02:11 UTC 起本节点无法使用存储，但存储有响应。"), "{viewer}");
+    assert!(!viewer.contains("无法执行操作"), "{viewer}");
+}
+
+#[test]
+fn a_slot_in_which_nothing_happened_is_not_missed_where_nobody_was_to_run_it() {
+    let record = |start: &str, end: &str| SlotRecord::untouched(Slot::parse("billing", start, end).unwrap());
+    // Known since the start of November 1; records are kept for a week.
+    let (older, last) = (record("2026-10-31T23Z", "2026-11-01T00Z"), record("2026-11-21T11Z", "2026-11-21T12Z"));
+    let old = record("2026-11-14T11Z", "2026-11-14T12Z");
+    let between = record("2026-11-21T11:30Z", "2026-11-21T11:45Z");
+    for (slot, now, shown, english, chinese) in [
+        (&last, "2026-11-21T12:00:00Z", Shown::Missed, "missed: the slot ended", "错过："),
+        (&last, "2026-11-21T11:00:00Z", Shown::Pending, "pending: due", "待执行："),
+        (
+            &last,
+            "2026-11-21T10:30:00Z",
+            Shown::NotDue,
+            "not due: scheduled for 11:00 UTC, in 30 min",
+            "未到时间：调度时间为 11:00 UTC",
+        ),
+        (
+            &between,
+            "2026-11-21T12:00:00Z",
+            Shown::NotDue,
+            "not due: the schedule has no time in this slot",
+            "未到时间：",
+        ),
+        (&older, "2026-11-01T01:00:00Z", Shown::Unknown, "unknown: no node had the job", "未知：该时间槽内没有节点"),
+        (&old, "2026-11-21T12:00:00Z", Shown::Missed, "missed: the slot ended", "错过："),
+        (&old, "2026-11-21T12:00:01Z", Shown::Unknown, "unknown: the slot is older than", "未知：该时间槽早于"),
+    ] {
+        let slot = judged(slot, now, true);
+        assert_eq!(slot.shown(), shown, "{now}");
+        for (query, said) in [("", english), ("?lang=zh", chinese)] {
+            let (setting, reader) = (setting(false), reader(query));
+            let tell = teller(&setting, &reader, Some(&Snapshot { store_time: at(now), ..snapshot() }));
+            let told = sentence(&slot, &tell);
+            assert!(told.starts_with(said), "{said}: {told}");
+        }
+    }
+}
+
+#[test]
 fn a_slot_says_its_state_its_reason_and_what_mends_it() {
     let page = text_of(&slot(""));
     for text in [
@@ -548,11 +621,11 @@ fn job(query: &str, acts: bool) -> String {
         Some(SuccessView { slot: "2026-11-21T10Z".to_owned(), at: at("2026-11-21T10:00:02Z") });
     shown.rows[0] = Arc::new(billing.clone());
     let hour = |record: SlotRecord, start: &str, end: &str| {
-        SlotView::of(&SlotRecord { slot: Slot::parse("billing", start, end).unwrap(), ..record }, at(NOW), 3)
+        judged(&SlotRecord { slot: Slot::parse("billing", start, end).unwrap(), ..record }, NOW, true)
     };
     let missed = hour(fixture::untouched(), "2026-11-21T11Z", "2026-11-21T12Z");
     let done = hour(fixture::done(), "2026-11-21T10Z", "2026-11-21T11Z");
-    let slots = vec![SlotView::of(&fixture::failed(), at(NOW), 3), missed, done];
+    let slots = vec![judged(&fixture::failed(), NOW, true), missed, done];
     let timetable = Timetable::parse(name("billing"), "0 * * * *", "UTC", "hour").unwrap();
     let tick = |at_: &str, notes: &[&str]| {
         let slot = timetable.slot_at(at(at_)).unwrap();
@@ -563,6 +636,7 @@ fn job(query: &str, acts: bool) -> String {
         row: &billing,
         timetable: &timetable,
         slots,
+        unreadable: vec!["s: inspect: billing: another type".to_owned()],
         ticks,
         hour: None,
         older: Some("/jobs/billing?before=2026-11-21T10Z".to_owned()),
@@ -899,6 +973,26 @@ fn why_a_slot_is_as_it_is_is_said_in_chinese_too() {
     assert!(page.contains("时间槽失败：3 次尝试已全部用尽；节点 c 上的第 3 次尝试结束："), "{page}");
 }
 
+#[test]
+fn each_time_in_why_and_in_the_decisions_is_in_the_readers_zone_and_says_so() {
+    let mut times = 0;
+    for facts in known() {
+        let shanghai = Facts { zone: Some(chrono_tz::Tz::Asia__Shanghai), ..facts };
+        let mut told: Vec<String> = why::timeline(&shanghai).into_iter().map(|decision| decision.text).collect();
+        for query in ["", "?lang=zh"] {
+            told.push(why::explain_in(&shanghai, &reader(query).t.reasons).sentence);
+        }
+        for text in told {
+            for (place, _) in text.match_indices(':').filter(|(place, _)| text.get(place + 3..place + 4) == Some(":")) {
+                times += 1;
+                assert_eq!(text.get(place + 6..place + 15), Some(" Shanghai"), "{text}");
+            }
+            assert!(!text.contains("12:00:00") && !text.contains("15:00:00"), "in UTC: {text}");
+        }
+    }
+    assert!(times >= 30, "{times}");
+}
+
 /// The alert of the page of the hours for this filter.
 fn alert(filter: &str, lang: &str) -> String {
     let query = url::form_urlencoded::Serializer::new(String::new())
@@ -944,6 +1038,9 @@ fn problems() -> Vec<(ProblemDetail, &'static [&'static str])> {
     let states = &["pending", "running", "retrying", "done", "failed", "missed", "skipped", "all", "state", "red"];
     vec![
         (Detail::NotFound, &[]),
+        (Detail::StoreUnusable { error: text("full"), maybe: false }, &["full"]),
+        (Detail::StoreUnusable { error: text("full"), maybe: true }, &["full"]),
+        (Detail::StoreCorrupt { error: text("billing: no record") }, &["no", "record", "cronward"]),
         (Detail::NoJob(job()), &[]),
         (Detail::Unknown(UnknownTarget::OnlyJob { job: job(), location: at_store() }), &["memory", "config"]),
         (Detail::Unknown(UnknownTarget::OnlyJob { job: job(), location: None }), &["config"]),

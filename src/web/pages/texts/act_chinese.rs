@@ -23,7 +23,10 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
         undo: |mark| format!("无法撤销；如需阻止节点运行该时间槽，请执行：{mark}"),
     },
     unlock: UnlockTexts {
-        effect: |attempt, node| format!("节点 {node} 上的第 {attempt} 次尝试将失去租约，其他节点可以启动该时间槽"),
+        effect: |attempt, node, follows| format!("节点 {node} 上的第 {attempt} 次尝试将失去租约，{follows}"),
+        may_start: "其他节点可以启动该时间槽",
+        none_left: "尝试次数已用尽：除非重置，不会再有节点启动该时间槽",
+        over: "时间槽已结束，不会再有节点启动它",
         no_effect: "没有节点会失去租约",
         needless: "没有节点持有租约",
         undo: |node| {

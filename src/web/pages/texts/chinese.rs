@@ -135,6 +135,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         store_well: |latency| format!("存储 {latency}"),
         store_away: "存储不可达",
         store_refuses: "存储拒绝本节点",
+        store_unusable: "存储无法使用",
         nodes_alive: |alive, all| format!("节点 {alive}/{all}"),
         files_same: |hash| format!("配置 {hash} 全部一致"),
         files_differ: "配置不一致",
@@ -146,6 +147,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         refuses_since: |since| format!("自 {since} 起存储拒绝本节点，本页显示的是当时的数据。"),
         refuses_since_unknown: "存储拒绝本节点，暂无任何数据。",
         refuses_do: "等待没有用：请在本节点上运行 cronward doctor，它会指出需要修改什么。",
+        unusable_since: |since| format!("自 {since} 起本节点无法使用存储，但存储有响应。"),
         away_why: |error| format!("最近一次错误：{error}"),
     },
     home: HomeTexts {
@@ -188,6 +190,10 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         files: |jobs| format!("配置与其他节点不同：{jobs}"),
         versions: |versions| format!("各节点版本不同：{versions}"),
         clock: |offset| format!("时钟偏差 {offset}"),
+        unreadable: |records, error| {
+            let more = if records > 1 { format!("；共 {records} 条记录") } else { String::new() };
+            format!("存储中有不是 cronward 写入的内容：{error}{more}；请用存储自己的客户端查看并移走它")
+        },
         node_lost: "失联：没有心跳",
         store_away: "存储不可达",
         store_refuses: "存储拒绝本节点，cronward doctor 会指出需要修改什么",
@@ -261,6 +267,10 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         retry_at: |span| format!("{span}后再次尝试"),
         pending: "待执行：已到时间，尚无节点认领",
         disabled: "已停用：任务在配置中未启用，没有节点运行该时间槽",
+        no_tick: "未到时间：该时间槽内没有调度时间",
+        not_due: |at, span| format!("未到时间：调度时间为 {at}，还有 {span}"),
+        not_known: "未知：该时间槽内没有节点的配置文件包含该任务",
+        forgotten: "未知：该时间槽早于所保留的记录",
         not_begun: |span| format!("待执行：{span}后开始"),
         skipped: "已跳过：该时间槽期间任务处于暂停状态",
         why: "原因",

@@ -87,6 +87,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         store_well: |latency| format!("store {latency}"),
         store_away: "store unreachable",
         store_refuses: "store refuses this node",
+        store_unusable: "store cannot be used",
         nodes_alive: |alive, all| format!("nodes {alive}/{all}"),
         files_same: |hash| format!("file {hash} same on all"),
         files_differ: "files differ",
@@ -102,6 +103,9 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         },
         refuses_since_unknown: "The store refuses this node. Nothing is known yet.",
         refuses_do: "Waiting does not help: `cronward doctor` on this node says what to change.",
+        unusable_since: |since| {
+            format!("This node has not been able to use the store since {since}, though the store answers.")
+        },
         away_why: |error| format!("Last error: {error}"),
     },
     home: HomeTexts {
@@ -150,6 +154,12 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         files: |jobs| format!("has a different file: {jobs}"),
         versions: |versions| format!("nodes run different versions: {versions}"),
         clock: |offset| format!("the clock is off by {offset}"),
+        unreadable: |records, error| {
+            let more = if records > 1 { format!("; {records} records in all") } else { String::new() };
+            format!(
+                "the store holds what cronward did not write: {error}{more}; look at it with the store's own client, and move it away"
+            )
+        },
         node_lost: "lost: no heartbeat",
         store_away: "the store is unreachable",
         store_refuses: "the store refuses this node, and `cronward doctor` says what to change",
@@ -227,6 +237,10 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         retry_at: |span| format!("the next attempt comes in {span}"),
         pending: "pending: due, and no node has claimed it yet",
         disabled: "disabled: the job is not enabled in the file, and nobody ran the slot",
+        no_tick: "not due: the schedule has no time in this slot",
+        not_due: |at, span| format!("not due: scheduled for {at}, in {span}"),
+        not_known: "unknown: no node had the job in its file during the slot",
+        forgotten: "unknown: the slot is older than the records that are kept",
         not_begun: |span| format!("pending: begins in {span}"),
         skipped: "skipped: the job was paused during the slot",
         why: "Why",

@@ -69,6 +69,7 @@ pub(super) const ENGLISH: OtherTexts = OtherTexts {
         503 => "Try again in some seconds. Jobs run on as they can.",
         _ => "Go back and try again.",
     },
+    problem_fix: "Waiting does not help: somebody has to change what the server names. Jobs run on as they can.",
     problem_said: "What the server said",
 };
 
@@ -139,5 +140,6 @@ pub(super) const CHINESE: OtherTexts = OtherTexts {
         503 => "请几秒后重试。任务会尽可能继续运行。",
         _ => "请返回后重试。",
     },
+    problem_fix: "等待没有用：需要有人处理服务器指出的问题。任务会尽量继续运行。",
     problem_said: "服务器的说明",
 };

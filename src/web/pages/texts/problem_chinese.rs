@@ -26,6 +26,12 @@ pub(super) fn said(detail: &ProblemDetail) -> String {
         ProblemDetail::StoreAway { maybe } => {
             return format!("存储没有响应，节点会继续尝试连接{}", perhaps_done(*maybe));
         }
+        ProblemDetail::StoreUnusable { error, maybe } => {
+            return format!("存储暂时无法使用：{error}；节点会继续尝试{}", perhaps_done(*maybe));
+        }
+        ProblemDetail::StoreCorrupt { error } => {
+            return format!("存储中有不是 cronward 写入的内容：{error}；请用存储自己的客户端查看并移走它");
+        }
         ProblemDetail::StoreRefuses { error, maybe } => return format!("存储拒绝：{error}{}", perhaps_done(*maybe)),
         ProblemDetail::PlannerStands => "plan：调度器没有响应",
         ProblemDetail::NotReady(words) => return format!("尚未就绪：{words}"),

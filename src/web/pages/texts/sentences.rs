@@ -92,6 +92,7 @@ pub(in crate::web::pages) struct FrameTexts {
     pub(in crate::web::pages) store_well: fn(&str) -> String,
     pub(in crate::web::pages) store_away: &'static str,
     pub(in crate::web::pages) store_refuses: &'static str,
+    pub(in crate::web::pages) store_unusable: &'static str,
     pub(in crate::web::pages) nodes_alive: fn(usize, usize) -> String,
     pub(in crate::web::pages) files_same: fn(&str) -> String,
     pub(in crate::web::pages) files_differ: &'static str,
@@ -103,6 +104,7 @@ pub(in crate::web::pages) struct FrameTexts {
     pub(in crate::web::pages) refuses_since: fn(&str) -> String,
     pub(in crate::web::pages) refuses_since_unknown: &'static str,
     pub(in crate::web::pages) refuses_do: &'static str,
+    pub(in crate::web::pages) unusable_since: fn(&str) -> String,
     pub(in crate::web::pages) away_why: fn(&str) -> String,
 }
 
@@ -150,6 +152,8 @@ pub(in crate::web::pages) struct NeedTexts {
     pub(in crate::web::pages) files: fn(&str) -> String,
     pub(in crate::web::pages) versions: fn(&str) -> String,
     pub(in crate::web::pages) clock: fn(&str) -> String,
+    /// How many records of the store, and the error of the newest.
+    pub(in crate::web::pages) unreadable: fn(u32, &str) -> String,
     pub(in crate::web::pages) node_lost: &'static str,
     pub(in crate::web::pages) store_away: &'static str,
     pub(in crate::web::pages) store_refuses: &'static str,
@@ -227,6 +231,11 @@ pub(in crate::web::pages) struct SlotTexts {
     pub(in crate::web::pages) retry_at: fn(&str) -> String,
     pub(in crate::web::pages) pending: &'static str,
     pub(in crate::web::pages) disabled: &'static str,
+    pub(in crate::web::pages) no_tick: &'static str,
+    /// When it is due, and how soon.
+    pub(in crate::web::pages) not_due: fn(&str, &str) -> String,
+    pub(in crate::web::pages) not_known: &'static str,
+    pub(in crate::web::pages) forgotten: &'static str,
     pub(in crate::web::pages) not_begun: fn(&str) -> String,
     pub(in crate::web::pages) skipped: &'static str,
     pub(in crate::web::pages) why: &'static str,
@@ -341,6 +350,8 @@ pub(in crate::web::pages) struct OtherTexts {
     pub(in crate::web::pages) home: &'static str,
     pub(in crate::web::pages) problem: fn(u16) -> &'static str,
     pub(in crate::web::pages) problem_do: fn(u16) -> &'static str,
+    /// Where waiting does not help.
+    pub(in crate::web::pages) problem_fix: &'static str,
     pub(in crate::web::pages) problem_said: &'static str,
 }
 

@@ -126,6 +126,7 @@ const SLOT: SlotReasons = SlotReasons {
     no_success: |last, end, then| format!("时间槽没有成功的尝试：{last}；{end} 之前没有开始其他尝试{}", followed(then)),
     never_known: "时间槽没有运行：从未有节点运行过该任务",
     known_later: |at| format!("时间槽没有运行：任务在 {at} 才首次登记"),
+    forgotten: |kept| format!("时间槽的情况已无从得知：记录只保留 {kept}"),
     unheard: |closed| {
         let by = closed.map(|(node, at)| format!("；节点 {node} 在 {at} 将其记录为错过"));
         format!("时间槽没有运行：没有在线节点，或节点过载，或节点无法写入决策日志{}", by.unwrap_or_default())
