@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use crate::filled::Filled;
-use crate::program::Ended;
+use crate::program::{Ended, Place};
+use crate::redis_server::RedisServer;
 
 /// The first words of each line: what comes after them changes with the clock.
 fn words(text: &str, count: usize) -> Vec<Vec<&str>> {
@@ -48,6 +49,41 @@ fn attempts_shows_the_counters_of_what_is_not_done() {
             ["quiet", key, "pending", "0/3", "-", "-"],
         ]
     );
+}
+
+#[test]
+fn a_record_that_somebody_else_wrote_is_named_and_keeps_nobody_from_the_others() {
+    let (server, place) = (RedisServer::start(), Place::new());
+    let url = server.url();
+    // A slot of a day: its key does not change while this runs, but at midnight.
+    for job in ["billing", "mail", "push"] {
+        let words = ["exec", "--store", &url, "--job", job, "--slot", "day", "--", "/bin/true"];
+        let ended = place.run(&words);
+        assert_eq!(ended.code, 0, "{}", ended.stderr);
+    }
+    let keys = server.command(&["KEYS", "cronward:default:{mail@*}:log"]);
+    let redis::Value::Array(keys) = keys else { panic!("{keys:?}") };
+    let [redis::Value::BulkString(key)] = &*keys else { panic!("{keys:?}") };
+    let log = String::from_utf8(key.clone()).unwrap();
+    server.command(&["DEL", &log]);
+    server.command(&["SET", &log, "what somebody else keeps here"]);
+    let slot = log.trim_end_matches(":log");
+    for (listing, others) in [("jobs", 3), ("attempts", 2)] {
+        let words: &[&str] =
+            if listing == "jobs" { &["jobs", "--store", &url] } else { &["attempts", "--all", "--store", &url] };
+        let told = place.run(words);
+        let warning =
+            format!("warning: {url}: inspect: {slot}: this key, or one that begins with it, is of another type\n");
+        assert_eq!((told.code, &*told.stderr), (0, &*warning), "{listing}");
+        let rows = words(&told.stdout, 3);
+        assert_eq!(rows.len(), others + 1, "{listing}: {}", told.stdout);
+        for job in ["billing", "push"] {
+            assert!(rows.iter().any(|row| row[0] == job && row[2] == "done"), "{listing}: {}", told.stdout);
+        }
+    }
+    let why = place.run(&["why", "mail", "--store", &url]);
+    assert!(why.code != 0 && why.stderr.contains(slot), "{}", why.stderr);
+    assert_eq!(place.run(&["why", "push", "--store", &url]).code, 0);
 }
 
 #[test]
