@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::admin::{AdminError, UnknownTarget};
-use crate::clock::later;
+use crate::clock::{earlier, later};
 use crate::config::Config;
 use crate::job::{JobName, JobSpec};
 use crate::schedule::{ScheduleError, Timetable};
@@ -42,6 +42,17 @@ pub(crate) enum IdleReason {
     Forgotten,
     /// The job is disabled in the file.
     Disabled,
+}
+
+/// Why no node starts a slot of a job of a file by itself, though it lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoStart {
+    /// The job is disabled in the file.
+    Disabled,
+    /// No live node has the job in its file.
+    Orphaned,
+    /// Its start deadline has passed.
+    TooLate,
 }
 
 /// Which store's registry was asked.
@@ -225,6 +236,28 @@ impl KnownJob {
         (!self.entry.enabled).then_some(IdleReason::Disabled)
     }
 
+    /// Why no node starts the slot by itself, as far as the job says: a pause does so, too.
+    pub(crate) fn no_start(&self, slot: &Slot, now: DateTime<Utc>) -> Option<NoStart> {
+        if self.entry.origin != JobOrigin::File {
+            return None;
+        }
+        if self.orphaned {
+            return Some(NoStart::Orphaned);
+        }
+        if !self.entry.enabled {
+            return Some(NoStart::Disabled);
+        }
+        self.is_too_late(slot, now).then_some(NoStart::TooLate)
+    }
+
+    /// Whether the start deadline of the slot's last tick has passed.
+    fn is_too_late(&self, slot: &Slot, now: DateTime<Utc>) -> bool {
+        let deadline = self.spec.as_ref().and_then(|spec| spec.policy.start_deadline);
+        let last = self.timetable.schedule().last_until(earlier(slot.end(), Duration::from_nanos(1)));
+        let last = last.filter(|tick| *tick >= slot.start());
+        deadline.zip(last).is_some_and(|(deadline, tick)| later(tick, deadline) <= now)
+    }
+
     /// The slots that may be the current one at `now`, best first: the slot of now, and, where that has no tick, the
     /// last slot that had one. Which of the two it is depends on whether anything happened in the first.
     pub(crate) fn current(&self, now: DateTime<Utc>) -> Vec<Slot> {
@@ -303,6 +336,28 @@ mod tests {
         assert_eq!(reason(&orphan, over), None);
         let ran = SlotRecord { attempts: 1, ..SlotRecord::untouched(slot.clone()) };
         assert_eq!(job(None, "0 3 * * *", false).idle_reason(&ran, at("2026-12-21T15:00:01Z"), day(7)), None);
+    }
+
+    #[test]
+    fn no_node_starts_a_slot_once_the_start_deadline_of_its_last_tick_has_passed() {
+        let (mut spec, slot) = (
+            JobSpec::new(JobName::new("billing").unwrap(), "0,30 * * * *", crate::job::Program::Direct(Vec::new())),
+            Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap(),
+        );
+        let job = |spec: &JobSpec| {
+            let mut catalog = Catalog::default();
+            catalog.declare(spec).unwrap();
+            catalog.iter().next().unwrap().clone()
+        };
+        assert_eq!(job(&spec).no_start(&slot, at("2026-11-21T14:59:59Z")), None);
+        spec.policy.start_deadline = Some(Duration::from_secs(60));
+        for (now, wanted) in [
+            ("2026-11-21T14:01:00Z", None),
+            ("2026-11-21T14:30:59Z", None),
+            ("2026-11-21T14:31:00Z", Some(NoStart::TooLate)),
+        ] {
+            assert_eq!(job(&spec).no_start(&slot, at(now)), wanted, "{now}");
+        }
     }
 
     #[test]

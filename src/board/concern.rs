@@ -64,6 +64,8 @@ pub enum ConcernKind {
         fault: Option<Fault>,
         /// A later slot is being run or tried: perhaps it mends itself.
         trying: bool,
+        /// The newest is not over, and no node starts it again: its start deadline has passed.
+        too_late: bool,
     },
     /// The last success of a job is older than its `alert_after`.
     Late {
@@ -90,6 +92,8 @@ pub enum ConcernKind {
         sink: String,
         /// Why not, as far as is known.
         error: String,
+        /// How many were not, for the same reason.
+        messages: u32,
     },
     /// A node's clock and the store's differ by more than two seconds.
     ClockOff {
@@ -149,6 +153,17 @@ impl Concern {
             ConcernKind::VersionsDiffer { .. } => 9,
         };
         (rank, Reverse(self.since))
+    }
+
+    /// How many messages were not delivered, where the other is about one that was not either: to the same sink, for the same reason.
+    pub(super) fn messages_of_the_same(&mut self, other: &Self) -> Option<&mut u32> {
+        let ConcernKind::Undelivered { sink, error, .. } = &other.what else { return None };
+        match &mut self.what {
+            ConcernKind::Undelivered { sink: to, error: why, messages, .. } if to == sink && why == error => {
+                Some(messages)
+            }
+            _ => None,
+        }
     }
 
     /// The job that it is about; none where it is the cluster.

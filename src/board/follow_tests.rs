@@ -416,7 +416,46 @@ async fn who_was_heard_until_the_store_took_nothing_more_is_not_lost() {
     assert_eq!(lost(&stage.board.look(24)), ["gone"]);
     stage.board.event(None, &Event::StoreReached { away: None });
     stage.pass(1).await;
-    assert_eq!(lost(&stage.board.look(24)), ["here", "gone"], "who is not heard now is");
+    assert_eq!(lost(&stage.board.look(24)), ["gone"], "nobody has had the time to be heard");
+    stage.pass(12).await;
+    assert_eq!(lost(&stage.board.look(24)), ["gone"]);
+    stage.pass(12).await;
+    assert_eq!(lost(&stage.board.look(24)), ["here", "gone"], "who is not heard by now is");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slot_that_no_node_starts_again_because_its_start_deadline_has_passed_needs_somebody_before_it_is_over() {
+    let stage = Stage::with(&[("push", "0 * * * *"), ("sweep", "15 * * * *")]).await;
+    let limited = |spec: &Arc<JobSpec>| {
+        let mut spec = (**spec).clone();
+        spec.policy.start_deadline = Some(Duration::from_secs(900));
+        Arc::new(spec)
+    };
+    stage.board.plan(&stage.specs.iter().map(limited).collect::<Vec<_>>(), "c0ffee");
+    for job in ["push", "sweep"] {
+        stage.memory.close(&slot(job, 13), 3, &NodeName::new("a").unwrap()).await.unwrap();
+        stage.succeed(&slot(job, 13), 1).await;
+    }
+    stage.fail(&slot("push", 14), 2).await;
+    let late = |shown: &Snapshot| -> Vec<String> {
+        let late = shown.concerns.iter().filter_map(|concern| match &concern.what {
+            ConcernKind::Failing { job, slot, too_late: true, trying: false, .. } => Some(format!("{job} {slot}")),
+            _ => None,
+        });
+        late.collect()
+    };
+    let shown = stage.filled().await;
+    assert_eq!((late(&shown), shown.row("push").unwrap().too_late), (vec![], false), "at 14:10");
+    stage.pass(300).await;
+    stage.board.look(24);
+    stage.pass(12).await;
+    let shown = stage.board.look(24);
+    assert_eq!((late(&shown), shown.row("push").unwrap().too_late), (vec!["push 2026-11-21T14Z".to_owned()], true));
+    stage.pass(900).await;
+    stage.board.look(24);
+    stage.pass(12).await;
+    let shown = stage.board.look(24);
+    assert!(shown.row("sweep").unwrap().too_late, "at 14:30, from its tick on");
 }
 
 #[tokio::test(start_paused = true)]
@@ -564,8 +603,14 @@ async fn a_message_that_was_given_up_is_a_concern() {
     stage.memory.tell(&key, &node, Token::from_bits(1), Duration::from_secs(60)).await.unwrap();
     let gave_up = Delivery::GaveUp { error: "410 Gone".to_owned() };
     stage.memory.told(&key, Token::from_bits(1), &gave_up).await.unwrap();
+    let again = MessageKey::new(JobName::new("push").unwrap(), "2026-11-21T14Z failed", "ops").unwrap();
+    stage.memory.tell(&again, &node, Token::from_bits(2), Duration::from_secs(60)).await.unwrap();
+    stage.memory.told(&again, Token::from_bits(2), &gave_up).await.unwrap();
     let shown = stage.filled().await;
-    let ConcernKind::Undelivered { job, sink, error } = &shown.concerns[0].what else { panic!("{:?}", shown.concerns) };
+    assert_eq!(shown.concerns.len(), 1, "one for a sink and a reason: {:?}", shown.concerns);
+    let ConcernKind::Undelivered { job, sink, error, messages: 2 } = &shown.concerns[0].what else {
+        panic!("{:?}", shown.concerns)
+    };
     assert_eq!((job.as_ref().unwrap().as_str(), &**sink, &**error), ("push", "ops", "410 Gone"));
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -15,11 +16,13 @@ use crate::clock::{CLOCK_OFF, later};
 use crate::message::{Topic, UntoldMessage, UntoldStage};
 use crate::observe::view::{NodeState, NodeView};
 use crate::slot::{SlotKey, SlotState, Verdict};
-use crate::store::SILENCE;
+use crate::store::{HEARTBEAT, SILENCE};
 
 /// A node that was lost so long ago is no news.
 const NEWS: TimeDelta = TimeDelta::days(1);
 
+/// A node whose store is back is heard within this: a heartbeat, and the time to send it.
+const HEARD_AGAIN: Duration = HEARTBEAT.saturating_add(Duration::from_secs(5));
 /// A message that was not delivered for so long needs somebody to look at where it goes.
 const SLOW: TimeDelta = TimeDelta::minutes(5);
 /// Concerns that a patch has.
@@ -34,6 +37,8 @@ pub(super) struct Judgement {
     pub(super) nodes: Arc<Vec<NodeView>>,
     pub(super) concerns: Arc<Vec<Concern>>,
     lasting: Lasting,
+    /// Since when, and until when, the store could not be used.
+    outage: Option<(DateTime<Utc>, Option<DateTime<Utc>>)>,
     untold: BTreeMap<Topic, Vec<Concern>>,
 }
 
@@ -54,16 +59,21 @@ impl Judgement {
     pub(super) fn take_untold(&mut self, topics: &[Topic], messages: &[UntoldMessage], now: DateTime<Utc>) {
         topics.iter().for_each(|topic| drop(self.untold.remove(topic)));
         for message in messages {
-            let topic = message.key.topic().clone();
-            self.untold.entry(topic).or_default().extend(undelivered(message, now));
+            let Some(found) = undelivered(message, now) else { continue };
+            let known = self.untold.entry(message.key.topic().clone()).or_default();
+            match known.iter_mut().find_map(|known| known.messages_of_the_same(&found)) {
+                Some(messages) => *messages += 1,
+                None => known.push(found),
+            }
         }
     }
 
     /// Weighs everything once more, and tells where something became another.
     pub(super) fn weigh(&mut self, sheet: &Sheet, store: &StoreStanding, loss: Option<&StoreLoss>, now: DateTime<Utc>) {
         let mut concerns = nodes(&self.nodes, now, &mut self.lasting);
+        self.outage = outage(self.outage, loss.map(|loss| loss.since).or(store.away_since), now);
         // Nobody can be heard through a store that takes nothing: who was heard until then is not lost.
-        let unheard = |seen: DateTime<Utc>| loss.is_some_and(|loss| later(seen, SILENCE) > loss.since);
+        let unheard = |seen: DateTime<Utc>| self.outage.is_some_and(|(since, _)| later(seen, SILENCE) > since);
         concerns.retain(|concern| !(matches!(concern.what, ConcernKind::NodeLost { .. }) && unheard(concern.since)));
         concerns.extend(away(store).or_else(|| unusable(loss)));
         concerns.extend(sheet.unreadable.concerns());
@@ -81,6 +91,20 @@ impl Judgement {
     }
 }
 
+/// A time in which the store could not be used lasts until each node has had the time to be heard again.
+fn outage(
+    before: Option<(DateTime<Utc>, Option<DateTime<Utc>>)>,
+    unusable: Option<DateTime<Utc>>,
+    now: DateTime<Utc>,
+) -> Option<(DateTime<Utc>, Option<DateTime<Utc>>)> {
+    match (before, unusable) {
+        (before, Some(since)) => Some((before.map_or(since, |(first, _)| first.min(since)), None)),
+        (Some((since, None)), None) => Some((since, Some(now))),
+        (Some((since, Some(end))), None) => (now < later(end, HEARD_AGAIN)).then_some((since, Some(end))),
+        (None, None) => None,
+    }
+}
+
 /// How a job fails; none where it does not.
 fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
     if line.job.orphaned || !line.job.entry.enabled {
@@ -94,6 +118,8 @@ fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
         SlotState::Missed if line.job.known_since.is_some_and(|since| since < slot.end) || slot.verdict.is_some() => {
             Some(Verdict::Missed)
         }
+        // Nobody tries again, though it is not over.
+        SlotState::Pending | SlotState::Retrying if row.too_late => Some(Verdict::Missed),
         _ => None,
     });
     // Its verdict comes when it is over; that nobody tries again is known now.
@@ -105,7 +131,10 @@ fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
     let ended = fault.as_ref().and_then(|fault| fault.ended).filter(|_| first == slot);
     let is_tried = |state| matches!(state, SlotState::Running | SlotState::Retrying);
     let trying = current.is_some_and(|current| is_tried(current.state)) && key.is_some_and(|key| key >= slot);
-    let what = ConcernKind::Failing { job: line.job.entry.name.clone(), slot, verdict, slots, fault, trying };
+    let too_late = row.too_late && key == Some(slot);
+    let trying = trying && !row.too_late;
+    let job = line.job.entry.name.clone();
+    let what = ConcernKind::Failing { job, slot, verdict, slots, fault, trying, too_late };
     Some(Concern { since: ended.unwrap_or(first.start()), what })
 }
 
@@ -139,7 +168,7 @@ fn undelivered(message: &UntoldMessage, now: DateTime<Utc>) -> Option<Concern> {
     let given_up = message.stage == UntoldStage::GivenUp && now - message.changed < NEWS;
     let waits = message.stage != UntoldStage::GivenUp && now - message.first > SLOW;
     let (sink, error) = (message.key.sink().to_owned(), message.error.clone().unwrap_or_default());
-    let what = ConcernKind::Undelivered { job, sink, error };
+    let what = ConcernKind::Undelivered { job, sink, error, messages: 1 };
     (given_up || waits).then_some(Concern { since: message.first, what })
 }
 

@@ -51,12 +51,17 @@ pub struct BoardRow {
     pub cells: Vec<HourCell>,
     /// The last success is older than `alert_after`.
     pub late: bool,
+    /// No node starts the current slot, whose start deadline has passed, though it is not done.
+    pub too_late: bool,
 }
 
 impl BoardRow {
     /// Whether nobody who looks would see a difference.
     pub(super) fn shows_the_same(&self, other: &Self) -> bool {
-        self.view == other.view && self.cells == other.cells && self.late == other.late
+        self.view == other.view
+            && self.cells == other.cells
+            && self.late == other.late
+            && self.too_late == other.too_late
     }
 }
 

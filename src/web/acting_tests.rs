@@ -763,6 +763,7 @@ async fn the_form_of_each_action_is_chinese_for_whoever_reads_chinese() {
                 port.ask("/jobs/billing/pause", &json!({"until": "2h"})).await;
             }
             "over" => {
+                port.ask("/jobs/billing/resume", &json!({})).await;
                 port.ask(&format!("{SLOT}/reset"), &json!({})).await;
                 port.scene.pass(60);
             }
@@ -772,13 +773,22 @@ async fn the_form_of_each_action_is_chinese_for_whoever_reads_chinese() {
         for path in slots.into_iter().chain(job.map(|verb| format!("/jobs/billing/{verb}"))) {
             let page = port.chinese(&path, &cookie, None).await;
             assert_eq!(page.status, 200, "{path} {state}: {}", page.body);
+            // What would be refused is not promised.
+            let asks = page.body.contains("name=\"reason\"");
+            match (state, path.rsplit('/').next().unwrap()) {
+                ("untouched" | "over", "trigger") | ("exhausted" | "over", "retry") => assert!(asks, "{path} {state}"),
+                ("held" | "exhausted" | "done" | "paused", "trigger") | ("done", "retry") => {
+                    assert!(!asks, "{path} {state}: {}", page.body);
+                }
+                _ => {}
+            }
             told.insert(is_chinese(&page.body, &WRITTEN));
         }
     }
     for (part, sentence) in [
         ("effect", "2 次尝试不再计数；除非任务已暂停，节点会在几秒内再次运行该时间槽"),
         ("effect", "时间槽不再是已完成状态"),
-        ("effect", "节点 b 上的第 2 次尝试将失去租约，其他节点可以启动该时间槽"),
+        ("effect", "节点 b 上的第 2 次尝试将失去租约，除非任务已暂停，其他节点可以启动该时间槽"),
         ("effect", "时间槽视为已完成，不再有节点运行它"),
         ("effect", "命令将立即在节点 a 上运行"),
         ("effect", "时间槽已结束；命令将立即在节点 a 上运行"),

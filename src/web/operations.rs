@@ -21,7 +21,7 @@ use crate::event::Event;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::node::{Command, TriggerRefusal, TriggerRequest};
 use crate::observe::Observer;
-use crate::slot::{Audit, Slot, SlotRecord};
+use crate::slot::{Audit, Mark, Slot, SlotRecord};
 use crate::store::{Intervention, Store};
 use crate::web::detail::ProblemDetail;
 use crate::web::problem::Problem;
@@ -94,8 +94,8 @@ impl Operations {
     /// What would be done, for whoever is asked whether to go on.
     pub(super) async fn look(&self, wanted: &WantedAction, t: &ActionTexts) -> Result<Prospect, Problem> {
         let (session, look) = self.seen(wanted, t).await?;
-        drop(session);
-        Ok(look)
+        let refused = self.objection(&session, wanted, &look).await.filter(Problem::is_conflict);
+        Ok(Prospect { refused, ..look })
     }
 
     async fn seen(&self, wanted: &WantedAction, t: &ActionTexts) -> Result<(AdminSession, Prospect), Problem> {
@@ -133,7 +133,8 @@ impl Operations {
         };
         let (proposal, job) = (proposal.map_err(refusal::of_admin)?, job.clone());
         let (needs_reason, doer) = (false, Doer::Store);
-        Ok(Prospect { job, record: None, max_attempts: 0, idle: None, now: session.now, proposal, needs_reason, doer })
+        let (now, idle, no_start, refused) = (session.now, None, None, None);
+        Ok(Prospect { job, record: None, max_attempts: 0, idle, no_start, refused, now, proposal, needs_reason, doer })
     }
 
     async fn look_at_slot(
@@ -147,7 +148,9 @@ impl Operations {
         let (line, now, is_over) = (self.line.clone(), session.now, record.slot.end() <= session.now);
         let (proposal, doer) = match wanted.verb {
             Verb::Reset => (actions::reset(job, &record, now, line, t), Doer::Store),
-            Verb::Retry if !is_over => (actions::reset(job, &record, now, line, t), Doer::Store),
+            Verb::Retry if !is_over && job.no_start(&record.slot, now).is_none() => {
+                (actions::reset(job, &record, now, line, t), Doer::Store)
+            }
             Verb::Unlock => (actions::unlock(job, &record, now, line, t), Doer::Store),
             Verb::MarkDone => (actions::mark_done(job, &record, line, t), Doer::Store),
             Verb::Trigger => {
@@ -160,15 +163,17 @@ impl Operations {
         let runs_past = is_over && matches!(doer, Doer::Node { .. });
         let needs_reason = wanted.verb.needs_reason(runs_past);
         let idle = job.idle_reason(&record, now, session.retention);
+        let no_start = job.no_start(&record.slot, now);
         let (job, max_attempts) = (job.entry.name.clone(), job.entry.max_attempts);
-        Ok(Prospect { job, record: Some(record), max_attempts, idle, now, proposal, needs_reason, doer })
+        let (refused, record) = (None, Some(record));
+        Ok(Prospect { job, record, max_attempts, idle, no_start, refused, now, proposal, needs_reason, doer })
     }
 
-    /// A slot that has ended is opened first where its attempts are used up.
+    /// A slot that no node runs by itself is opened first where its attempts are used up, or where it waits.
     fn run_again(&self, job: &KnownJob, record: &SlotRecord, now: DateTime<Utc>, t: &ActionTexts) -> (Proposal, Doer) {
         let mut proposal = actions::trigger(&record.slot, now, RunPlace::On(&self.node), self.line.clone(), t);
-        let exhausted = record.used() >= job.entry.max_attempts;
-        let resets = exhausted.then(|| actions::reset(job, record, now, self.line.clone(), t));
+        let opens = record.used() >= job.entry.max_attempts || matches!(record.mark, Mark::Backoff { .. });
+        let resets = opens.then(|| actions::reset(job, record, now, self.line.clone(), t));
         if let Some(reset) = &resets {
             proposal.change.effect = (t.trigger.after_reset)(&proposal.change.effect);
             proposal.command = format!("{} && {}", reset.command, proposal.command);

@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::admin::IdleReason;
 use crate::admin::actions::{Proposal, Verb};
 use crate::admin::lookup::SlotRef;
+use crate::admin::{IdleReason, NoStart};
 use crate::job::JobName;
 use crate::observe::view::SlotView;
 use crate::slot::SlotRecord;
+use crate::web::problem::Problem;
 
 /// What is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,10 @@ pub(super) struct Prospect {
     pub(super) max_attempts: u32,
     /// Why the slot is neither due nor missed, where that is so.
     pub(super) idle: Option<IdleReason>,
+    /// Why no node starts it by itself, though it lasts.
+    pub(super) no_start: Option<NoStart>,
+    /// Why it would be refused, where that is known.
+    pub(super) refused: Option<Problem>,
     /// The store's clock.
     pub(super) now: DateTime<Utc>,
     pub(super) proposal: Proposal,

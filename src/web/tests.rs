@@ -188,7 +188,7 @@ fn shown(away: Option<&str>) -> Arc<Board> {
     let now = "2026-11-21T15:00:00Z".parse().unwrap();
     let entry = crate::store::JobEntry::of(&push(), now);
     let view = crate::observe::view::JobView::of(&entry, None);
-    let row = BoardRow { view, spec: Some(push()), cells: Vec::new(), late: false };
+    let row = BoardRow { view, spec: Some(push()), cells: Vec::new(), late: false, too_late: false };
     let store =
         StoreStanding { away_since: away.map(|_| now), error: away.map(str::to_owned), ..StoreStanding::default() };
     let board = Board::standing(Snapshot {

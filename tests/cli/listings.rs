@@ -69,9 +69,9 @@ fn a_record_that_somebody_else_wrote_is_named_and_keeps_nobody_from_the_others()
     server.command(&["SET", &log, "what somebody else keeps here"]);
     let slot = log.trim_end_matches(":log");
     for (listing, others) in [("jobs", 3), ("attempts", 2)] {
-        let words: &[&str] =
+        let line: &[&str] =
             if listing == "jobs" { &["jobs", "--store", &url] } else { &["attempts", "--all", "--store", &url] };
-        let told = place.run(words);
+        let told = place.run(line);
         let warning =
             format!("warning: {url}: inspect: {slot}: this key, or one that begins with it, is of another type\n");
         assert_eq!((told.code, &*told.stderr), (0, &*warning), "{listing}");

@@ -1,5 +1,6 @@
 //! What an action does and how it is undone, in English: as commands say it, and the API.
 
+use crate::admin::NoStart;
 use crate::admin::actions::texts::{
     ActionTexts, MarkDoneTexts, PauseTexts, ResetTexts, ResumeTexts, TriggerTexts, UnlockTexts,
 };
@@ -17,6 +18,7 @@ pub(crate) const ENGLISH: ActionTexts = ActionTexts {
         },
         no_longer_done: "the slot is no longer done",
         runs_again: "nodes run the slot again within seconds, unless the job is paused",
+        not_started: |why, trigger| format!("no node runs the slot by itself: {why}; to run it now: {trigger}"),
         by_command: |end, trigger| format!("the slot ended at {end}; to run it now: {trigger}"),
         starter,
         when: |starts| format!("the slot runs when {starts} again"),
@@ -26,8 +28,9 @@ pub(crate) const ENGLISH: ActionTexts = ActionTexts {
     },
     unlock: UnlockTexts {
         effect: |attempt, node, follows| format!("attempt {attempt} on node {node} loses its lease, and {follows}"),
-        may_start: "other nodes may start the slot",
+        may_start: "other nodes may start the slot, unless the job is paused",
         none_left: "no attempts are left: no node starts the slot again unless it is reset",
+        not_started: |why| format!("no node starts the slot again by itself: {why}"),
         over: "no node starts the slot again: it has ended",
         no_effect: "no node loses a lease",
         needless: "no node holds the lease",
@@ -35,6 +38,11 @@ pub(crate) const ENGLISH: ActionTexts = ActionTexts {
             let node = node.map(|node| format!(" on node {node}")).unwrap_or_default();
             format!("cannot be undone; if the command{node} is still running, stop it: two runs may overlap")
         },
+    },
+    no_start: |why| match why {
+        NoStart::Disabled => "the job is disabled in the file",
+        NoStart::Orphaned => "no live node has the job in its file",
+        NoStart::TooLate => "the start deadline has passed",
     },
     mark_done: MarkDoneTexts {
         effect: "the slot counts as done, and no node runs it any more",

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::admin::KnownJob;
 use crate::admin::actions::proposal::StoreStep;
-use crate::admin::actions::texts::{ActionTexts, ResetTexts};
+use crate::admin::actions::texts::ActionTexts;
 use crate::admin::actions::{Change, Proposal, Undo};
 use crate::admin::command_line::CommandLine;
 use crate::admin::words::instant;
@@ -26,7 +26,7 @@ pub(crate) fn reset(
     let change = Change {
         verb: "reset",
         target: slot.to_string(),
-        effect: effects_of_reset(job, record, now, &line, &t.reset).join(t.and),
+        effect: effects_of_reset(job, record, now, &line, t).join(t.and),
         needless: t.reset.needless.to_owned(),
         undo: Undo::Not((t.reset.undo)(&mark)),
         line,
@@ -40,19 +40,21 @@ fn effects_of_reset(
     record: &SlotRecord,
     now: DateTime<Utc>,
     line: &CommandLine,
-    t: &ResetTexts,
+    texts: &ActionTexts,
 ) -> Vec<String> {
+    let t = &texts.reset;
     let mut parts = vec![(t.counts)(record.used())];
     if matches!(record.mark, Mark::Done(_)) {
         parts.push(t.no_longer_done.to_owned());
     }
     let end = instant(record.slot.end());
+    let trigger = |past| line.command_of_file(format!("trigger {}{past}", record.slot), job.spec.is_some());
     parts.push(match ((t.starter)(job.entry.origin), record.slot.end() > now) {
-        (None, true) => t.runs_again.to_owned(),
-        (None, false) => {
-            let trigger = format!("trigger {} --past", record.slot);
-            (t.by_command)(&end, &line.command_of_file(trigger, job.spec.is_some()))
-        }
+        (None, true) => match job.no_start(&record.slot, now) {
+            None => t.runs_again.to_owned(),
+            Some(why) => (t.not_started)((texts.no_start)(why), &trigger("")),
+        },
+        (None, false) => (t.by_command)(&end, &trigger(" --past")),
         (Some(starts), true) => (t.when)(starts),
         (Some(_), false) => (t.by_nobody)(&end),
     });
@@ -67,13 +69,13 @@ pub(crate) fn unlock(
     line: CommandLine,
     t: &ActionTexts,
 ) -> Proposal {
+    let no_start = job.no_start(&record.slot, now).map(t.no_start);
     let t = &t.unlock;
-    let follows = if record.slot.end() <= now {
-        t.over
-    } else if record.used() >= job.entry.max_attempts {
-        t.none_left
-    } else {
-        t.may_start
+    let follows = match no_start {
+        _ if record.slot.end() <= now => t.over.to_owned(),
+        _ if record.used() >= job.entry.max_attempts => t.none_left.to_owned(),
+        Some(why) => (t.not_started)(why),
+        None => t.may_start.to_owned(),
     };
     let holder = match &record.mark {
         Mark::Leased { by, .. } => Some(by),
@@ -82,7 +84,7 @@ pub(crate) fn unlock(
     let change = Change {
         verb: "unlock",
         target: record.slot.to_string(),
-        effect: holder.map_or_else(|| t.no_effect.to_owned(), |by| (t.effect)(by.attempt, by.node.as_str(), follows)),
+        effect: holder.map_or_else(|| t.no_effect.to_owned(), |by| (t.effect)(by.attempt, by.node.as_str(), &follows)),
         needless: t.needless.to_owned(),
         // A lease cannot be handed back: what is left to do.
         undo: Undo::Not((t.undo)(holder.map(|by| by.node.as_str()))),

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::admin::NoStart;
 use crate::store::JobOrigin;
 
 /// The sentences of one language. Instants and commands come written already.
@@ -11,6 +12,8 @@ pub(crate) struct ActionTexts {
     pub(crate) and: &'static str,
     pub(crate) reset: ResetTexts,
     pub(crate) unlock: UnlockTexts,
+    /// Why no node starts a slot.
+    pub(crate) no_start: fn(NoStart) -> &'static str,
     pub(crate) mark_done: MarkDoneTexts,
     pub(crate) trigger: TriggerTexts,
     pub(crate) pause: PauseTexts,
@@ -23,6 +26,8 @@ pub(crate) struct ResetTexts {
     pub(crate) counts: fn(u32) -> String,
     pub(crate) no_longer_done: &'static str,
     pub(crate) runs_again: &'static str,
+    /// Why no node runs it by itself, and the command that runs it.
+    pub(crate) not_started: fn(&str, &str) -> String,
     /// When the slot ended, and the command that runs it.
     pub(crate) by_command: fn(&str, &str) -> String,
     /// Who starts a job that no daemon plans, as the middle of the next sentence; none for a job of a file.
@@ -42,6 +47,8 @@ pub(crate) struct UnlockTexts {
     pub(crate) effect: fn(u32, &str, &str) -> String,
     pub(crate) may_start: &'static str,
     pub(crate) none_left: &'static str,
+    /// Why.
+    pub(crate) not_started: fn(&str) -> String,
     pub(crate) over: &'static str,
     pub(crate) no_effect: &'static str,
     pub(crate) needless: &'static str,

@@ -4,7 +4,8 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::slot::{Mark, SlotRecord};
+use crate::admin::KnownJob;
+use crate::slot::{Mark, SlotRecord, SlotState};
 
 /// What may be done to a slot or to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,17 +64,22 @@ impl Verb {
     }
 
     /// What makes sense for a slot that stands like this, the most likely one first. A page offers these; none is forbidden by it.
-    pub(crate) fn offered(record: &SlotRecord, now: DateTime<Utc>) -> &'static [Self] {
+    pub(crate) fn offered(job: &KnownJob, record: &SlotRecord, now: DateTime<Utc>) -> &'static [Self] {
         if record.slot.start() > now {
             return &[Self::MarkDone];
         }
+        // A reset makes nodes run the slot again where they run it by themselves, and else this node has to be asked for that.
+        let runs_itself = record.slot.end() > now && job.no_start(&record.slot, now).is_none();
+        let is_done = record.state(now, job.entry.max_attempts) == SlotState::Done;
         match &record.mark {
             Mark::Leased { .. } => &[Self::Unlock],
-            Mark::Done(_) => &[Self::Reset],
-            Mark::Backoff { .. } => &[Self::Reset, Self::MarkDone],
-            Mark::Free if record.slot.end() <= now => &[Self::Trigger, Self::MarkDone],
-            Mark::Free if record.used() > 0 => &[Self::Reset, Self::MarkDone],
-            Mark::Free => &[Self::Trigger, Self::MarkDone],
+            _ if is_done && runs_itself => &[Self::Reset],
+            // What is done is not done again by one press of a button.
+            _ if is_done => &[],
+            Mark::Backoff { .. } if runs_itself => &[Self::Reset, Self::MarkDone],
+            Mark::Free if runs_itself && record.used() > 0 => &[Self::Reset, Self::MarkDone],
+            Mark::Free if runs_itself => &[Self::Trigger, Self::MarkDone],
+            Mark::Free | Mark::Backoff { .. } | Mark::Done(_) => &[Self::Retry, Self::MarkDone],
         }
     }
 }
@@ -82,7 +88,9 @@ impl Verb {
 mod tests {
     use super::*;
 
-    use crate::admin::fixture::{at, done, failed, running, untouched, waiting};
+    use crate::admin::Catalog;
+    use crate::admin::fixture::{at, done, entry, failed, running, untouched, waiting};
+    use crate::store::JobEntry;
 
     #[test]
     fn a_verb_is_found_by_its_word_and_by_no_other() {
@@ -98,12 +106,26 @@ mod tests {
     fn a_page_offers_what_makes_sense_for_a_slot_as_it_stands() {
         let (during, after, before) =
             (at("2026-11-21T12:10:00Z"), at("2026-11-21T13:00:00Z"), at("2026-11-21T11:59:59Z"));
-        assert_eq!(Verb::offered(&running(), during), [Verb::Unlock]);
-        assert_eq!(Verb::offered(&done(), during), [Verb::Reset]);
-        assert_eq!(Verb::offered(&waiting(), during), [Verb::Reset, Verb::MarkDone]);
-        assert_eq!(Verb::offered(&failed(), during), [Verb::Reset, Verb::MarkDone]);
-        assert_eq!(Verb::offered(&untouched(), during), [Verb::Trigger, Verb::MarkDone]);
-        assert_eq!(Verb::offered(&untouched(), after), [Verb::Trigger, Verb::MarkDone]);
-        assert_eq!(Verb::offered(&untouched(), before), [Verb::MarkDone]);
+        let job = |enabled| {
+            let entry = JobEntry { enabled, ..entry("billing") };
+            Catalog::unite(None, vec![entry]).unwrap().iter().next().unwrap().clone()
+        };
+        let offered = |record: &SlotRecord, now| Verb::offered(&job(true), record, now);
+        assert_eq!(offered(&running(), during), [Verb::Unlock]);
+        assert_eq!(offered(&done(), during), [Verb::Reset]);
+        assert_eq!(offered(&waiting(), during), [Verb::Reset, Verb::MarkDone]);
+        assert_eq!(offered(&failed(), during), [Verb::Reset, Verb::MarkDone]);
+        assert_eq!(offered(&untouched(), during), [Verb::Trigger, Verb::MarkDone]);
+        assert_eq!(offered(&untouched(), before), [Verb::MarkDone]);
+        // What has ended no node runs again: a reset alone would only make it missed.
+        assert_eq!(offered(&done(), after), [Verb::Trigger; 0]);
+        for record in [waiting(), failed(), untouched()] {
+            assert_eq!(offered(&record, after), [Verb::Retry, Verb::MarkDone]);
+        }
+        // Nor one of a disabled job.
+        let offered = |record: &SlotRecord| Verb::offered(&job(false), record, during);
+        assert_eq!(offered(&done()), [Verb::Trigger; 0]);
+        assert_eq!(offered(&failed()), [Verb::Retry, Verb::MarkDone]);
+        assert_eq!(offered(&running()), [Verb::Unlock]);
     }
 }

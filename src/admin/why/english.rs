@@ -70,16 +70,16 @@ const SLOT: SlotReasons = SlotReasons {
     },
     done: "the slot is done",
     marked: |who, at| format!("the slot counts as done: {who} marked it as done at {at}, without a run"),
-    ran: |node, at, attempt, before, successes| {
+    ran: |node, at, attempt, before, successes, overlap| {
         let after = match before {
             0 => String::new(),
             1 => ", after 1 attempt without success".to_owned(),
             more => format!(", after {more} attempts without success"),
         };
-        let twice = if successes > 1 {
-            format!("; {successes} attempts succeeded: the runs may have overlapped")
-        } else {
-            String::new()
+        let twice = match (successes, overlap) {
+            (0 | 1, _) => String::new(),
+            (_, true) => format!("; {successes} attempts succeeded: the runs may have overlapped"),
+            (_, false) => format!("; {successes} attempts succeeded, one after the other"),
         };
         format!("the slot ran: node {node} completed it at {at} with attempt {attempt}{after}{twice}")
     },

@@ -151,8 +151,10 @@ fn done(told: Reasoning<'_>) -> Explanation {
     // An attempt whose command was never started did not fail at anything.
     let tried = |run: &&RunRecord| run.outcome != Some(Outcome::GivenBack) || run.started_at.is_some();
     let before = record.runs.iter().filter(tried).filter(|run| run.outcome != Some(Outcome::Success)).count();
-    let successes = record.runs.iter().filter(|run| run.outcome == Some(Outcome::Success)).count();
-    Explanation::fine((told.slot().ran)(node.as_str(), &at, attempt, before, successes))
+    let successes: Vec<&RunRecord> = record.runs.iter().filter(|run| run.outcome == Some(Outcome::Success)).collect();
+    // One that was claimed after the one before had ended, as after a reset, did not run at the same time.
+    let apart = successes.is_sorted_by(|one, next| one.ended_at.is_some_and(|ended| ended <= next.claimed_at));
+    Explanation::fine((told.slot().ran)(node.as_str(), &at, attempt, before, successes.len(), !apart))
 }
 
 fn running(told: Reasoning<'_>) -> Explanation {

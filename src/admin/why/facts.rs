@@ -49,10 +49,12 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// An instant as people say it; with its date where that is not the day of the slot's start.
+    /// An instant as people say it; with its date where that is not the day of the slot's start, which commands name beside it, or, on a
+    /// page, today.
     pub(crate) fn at(&self, at: DateTime<Utc>) -> String {
         let zone = self.zone.unwrap_or(Tz::UTC);
-        let (local, day) = (at.with_timezone(&zone), self.record.slot.start().with_timezone(&zone).date_naive());
+        let day = if self.zone.is_some() { self.now } else { self.record.slot.start() };
+        let (local, day) = (at.with_timezone(&zone), day.with_timezone(&zone).date_naive());
         let form = if local.date_naive() == day { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
         let name = self.zone.map(|zone| format!(" {}", zone_name(zone))).unwrap_or_default();
         format!("{}{name}", local.format(form))

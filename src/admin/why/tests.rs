@@ -226,6 +226,22 @@ fn a_slot_that_nobody_claimed_says_what_kept_each_node_from_it() {
 }
 
 #[test]
+fn runs_that_lie_apart_are_not_said_to_have_overlapped() {
+    let run = |attempt: u32, from: &str, to: &str| RunRecord {
+        claimed_at: at(from),
+        ended_at: Some(at(to)),
+        outcome: Some(Outcome::Success),
+        ..fixture::begun(attempt, "a")
+    };
+    let twice = |second: &str| {
+        let runs = vec![run(1, "2026-11-21T12:00:00Z", "2026-11-21T12:00:05Z"), run(2, second, "2026-11-21T12:00:40Z")];
+        said(&about(SlotRecord { attempts: 2, runs, ..fixture::done() }, NOON, vec![]))
+    };
+    assert!(twice("2026-11-21T12:00:05Z").ends_with("; 2 attempts succeeded, one after the other"));
+    assert!(twice("2026-11-21T12:00:04Z").ends_with("; 2 attempts succeeded: the runs may have overlapped"));
+}
+
+#[test]
 fn without_any_note_the_record_alone_explains() {
     let told = said(&about(missed(fixture::untouched()), OVER, vec![]));
     assert_eq!(

@@ -52,8 +52,8 @@ pub(crate) struct SlotReasons {
     pub(crate) done: &'static str,
     /// By whom, when.
     pub(crate) marked: fn(&str, &str) -> String,
-    /// On which node, when, by which attempt, after how many without success, and how many succeeded.
-    pub(crate) ran: fn(&str, &str, u32, usize, usize) -> String,
+    /// On which node, when, by which attempt, after how many without success, how many succeeded, and whether they may have overlapped.
+    pub(crate) ran: fn(&str, &str, u32, usize, usize, bool) -> String,
     pub(crate) running: &'static str,
     /// On which node, since when, with which attempt, for how long unless renewed.
     pub(crate) running_on: fn(&str, Option<&str>, u32, &str) -> String,

@@ -107,6 +107,27 @@ async fn a_reset_of_what_only_a_crontab_knows_promises_no_node() {
 }
 
 #[tokio::test]
+async fn nothing_is_promised_of_a_job_that_no_node_starts_by_itself() {
+    let mut scene = Scene::at("2026-11-21T14:10:00Z");
+    scene.store.register(&[JobEntry { enabled: false, ..fixture::entry("billing") }]).await.unwrap();
+    scene.fail("billing", "a").await;
+    let said = said!(scene, verbs::reset_in, "billing", "--yes").unwrap();
+    let why = "no node runs the slot by itself: the job is disabled in the file; to run it now: cronward trigger \
+               billing@2026-11-21T14Z";
+    assert!(said.contains(why), "{said}");
+    scene.claim("billing", "b").await;
+    let said = said!(scene, verbs::unlock_in, "billing", "--yes").unwrap();
+    assert!(said.contains("no node starts the slot again by itself: the job is disabled in the file"), "{said}");
+    // No live node has the job in its file.
+    scene.store.register(&[fixture::entry("billing")]).await.unwrap();
+    scene.pass(60);
+    scene.node("a", &["mail"]).await;
+    scene.fail("billing", "a").await;
+    let said = said!(scene, verbs::reset_in, "billing", "--yes").unwrap();
+    assert!(said.contains("no node runs the slot by itself: no live node has the job in its file"), "{said}");
+}
+
+#[tokio::test]
 async fn a_slot_that_is_held_is_neither_reset_nor_marked() {
     let mut scene = scene().await;
     scene.claim("billing", "b").await;

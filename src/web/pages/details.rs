@@ -96,7 +96,7 @@ pub(in crate::web) async fn slot(
     let known = look.session.catalog.find(facts.record.slot.job())?;
     let spec = shown.row(facts.record.slot.job().as_str()).and_then(|row| row.spec.clone());
     let takes_changes = shown.takes_changes();
-    let offered = if ask.acts() && takes_changes { Verb::offered(&facts.record, facts.now) } else { &[] };
+    let offered = if ask.acts() && takes_changes { Verb::offered(known, &facts.record, facts.now) } else { &[] };
     let material = SlotMaterial {
         slot: JudgedSlot::of(known, &facts.record, facts.now, facts.retention),
         spec: spec.as_deref(),

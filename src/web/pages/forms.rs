@@ -77,12 +77,15 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
     let (t, word) = (ask.reader.t, verb.as_str());
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);
-    let judged = look.slot_view().map(|view| JudgedSlot { view, idle: look.idle });
+    let judged = look.slot_view().map(|view| JudgedSlot { view, idle: look.idle, no_start: look.no_start });
     let slot = look.record.as_ref().map(|record| record.slot.key().to_string());
     let path = slot.as_ref().map_or_else(|| format!("/jobs/{}", look.job), |key| format!("/jobs/{}/{key}", look.job));
     let what = slot.map_or_else(|| look.job.to_string(), |key| format!("{}@{key}", look.job));
     let change = &look.proposal.change;
     let needless = look.proposal.is_needless() && matches!(look.doer, Doer::Store);
+    // What was typed is shown once more, with what has become of it.
+    let refused = look.refused.as_ref().filter(|_| typed.is_none()).map(|why| (t.said)(why.detail()));
+    let needless = needless.then(|| change.needless.clone()).or(refused);
     let (undo, undo_words) = match &change.undo {
         Undo::By(command) => (Some(command.clone()), None),
         Undo::Not(why) => (None, Some(why.clone())),
@@ -96,11 +99,11 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
         changed: typed.is_some_and(|typed| typed.changed),
         objection: typed.map(|typed| (t.said)(typed.objection)),
         action: format!("{path}/{word}"),
-        needless: needless.then(|| change.needless.clone()),
+        command: needless.is_none().then(|| look.proposal.command.clone()),
+        needless,
         effect: change.effect.clone(),
         undo,
         undo_words,
-        command: (!needless).then(|| look.proposal.command.clone()),
         token: ask.setting.who.as_ref().and_then(|who| who.form_token.clone()),
         expect: look.state().map(str::to_owned),
         past: is_over,

@@ -30,15 +30,15 @@ fn line(concern: &Concern, acts: bool, tell: &Teller) -> Need {
     let mut need = match &concern.what {
         ConcernKind::Failing { .. } => failing(concern, acts, tell),
         ConcernKind::Late { job, alert_after, .. } => {
-            of_job(job, (tell.t.needs.late)(&tell.span(*alert_after)), Shown::Missed, tell)
+            warning_of(job, (tell.t.needs.late)(&tell.span(*alert_after)), tell)
         }
         ConcernKind::Unreadable { job: Some(job), slot, records, error } => {
             let mut need = of_job(job, (tell.t.needs.unreadable)(*records, error), Shown::Unknown, tell);
             need.slot = slot.map(|key| key.to_string());
             need
         }
-        ConcernKind::Undelivered { job: Some(job), sink, error } => {
-            of_job(job, undelivered(sink, error, tell), Shown::Missed, tell)
+        ConcernKind::Undelivered { job: Some(job), sink, error, messages } => {
+            warning_of(job, undelivered(sink, error, *messages, tell), tell)
         }
         other => of_cluster(other, tell),
     };
@@ -47,12 +47,13 @@ fn line(concern: &Concern, acts: bool, tell: &Teller) -> Need {
 }
 
 fn failing(concern: &Concern, acts: bool, tell: &Teller) -> Need {
-    let ConcernKind::Failing { job, slot, verdict, slots, fault, trying } = &concern.what else {
+    let ConcernKind::Failing { job, slot, verdict, slots, fault, trying, too_late } = &concern.what else {
         return of_cluster(&concern.what, tell);
     };
     let t = &tell.t.needs;
     let mut what = vec![match (verdict, fault) {
         (Verdict::Failed, Some(fault)) => (t.failed)(fault.attempts, fault.max_attempts),
+        _ if *too_late => t.too_late.to_owned(),
         (Verdict::Missed, _) => t.missed.to_owned(),
         _ => (tell.t.words.state)(Shown::Failed).to_owned(),
     }];
@@ -104,9 +105,15 @@ fn of_job(job: &JobName, what: String, state: Shown, tell: &Teller) -> Need {
     }
 }
 
-fn undelivered(sink: &str, error: &str, tell: &Teller) -> String {
+/// Of a job, and about no state of its slots.
+fn warning_of(job: &JobName, what: String, tell: &Teller) -> Need {
+    let word = (tell.t.words.severity)("warning");
+    Need { glyph: "warning", word, ..of_job(job, what, Shown::Unknown, tell) }
+}
+
+fn undelivered(sink: &str, error: &str, messages: u32, tell: &Teller) -> String {
     let error = crate::text::message(error, 200);
-    let what = (tell.t.needs.undelivered)(sink);
+    let what = (tell.t.needs.undelivered)(sink, messages);
     if error.is_empty() { what } else { format!("{what}: {error}") }
 }
 
@@ -132,8 +139,8 @@ fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
         ConcernKind::VersionsDiffer { versions } => {
             (frame.nodes.to_owned(), (t.versions)(&versions.join(", ")), "/nodes")
         }
-        ConcernKind::Undelivered { sink, error, .. } => {
-            (frame.nodes.to_owned(), undelivered(sink, error, tell), "/nodes")
+        ConcernKind::Undelivered { sink, error, messages, .. } => {
+            (frame.nodes.to_owned(), undelivered(sink, error, *messages, tell), "/nodes")
         }
         // What is about a job is said with the job.
         ConcernKind::Failing { job, .. } | ConcernKind::Late { job, .. } => (job.to_string(), String::new(), "/"),

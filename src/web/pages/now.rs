@@ -37,6 +37,9 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
     if slot.state == SlotState::Pending && !waits && row.cells.last().is_some_and(|c| c.state == CellState::NotDue) {
         return (None, t.not_due.to_owned());
     }
+    if row.too_late {
+        return (Some(Shown::Missed.key()), t.too_late.to_owned());
+    }
     let shown = Shown::from(slot.state);
     (Some(shown.key()).filter(|_| slot.start <= tell.now), words(slot, tell))
 }

@@ -175,11 +175,19 @@ pub(super) fn sentence(slot: &JudgedSlot, tell: &Teller) -> String {
         }
         SlotState::Retrying => {
             let used = (t.retrying)(view.attempts, view.max_attempts);
+            let between = if tell.t.tag == "en" { ", " } else { "，" };
+            if let Some(why) = slot.no_start {
+                return format!(
+                    "{}{between}{}",
+                    (t.waiting)(view.attempts, view.max_attempts),
+                    (t.not_started)((tell.t.actions.no_start)(why))
+                );
+            }
             let next = view
                 .retry_in_s
                 .map(|seconds| (t.retry_at)(&tell.span(Duration::from_secs_f64(seconds.clamp(1.0, 1e9).ceil()))));
             let next = next.unwrap_or_else(|| tell.t.needs.retry_soon.to_owned());
-            format!("{used}{}{next}", if tell.t.tag == "en" { ", " } else { "，" })
+            format!("{used}{between}{next}")
         }
         SlotState::Failed => (t.failed)(view.attempts, view.max_attempts),
         SlotState::Missed => t.missed.to_owned(),
@@ -187,7 +195,10 @@ pub(super) fn sentence(slot: &JudgedSlot, tell: &Teller) -> String {
         SlotState::Pending if view.start > tell.now => {
             (t.not_begun)(&tell.span(crate::clock::between(tell.now, view.start)))
         }
-        SlotState::Pending => t.pending.to_owned(),
+        SlotState::Pending => match slot.no_start {
+            Some(why) => (t.pending_but)((tell.t.actions.no_start)(why)),
+            None => t.pending.to_owned(),
+        },
     }
 }
 

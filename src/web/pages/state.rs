@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::admin::{IdleReason, KnownJob};
+use crate::admin::{IdleReason, KnownJob, NoStart};
 use crate::board::CellState;
 use crate::observe::view::SlotView;
 use crate::slot::{SlotRecord, SlotState};
@@ -82,13 +82,16 @@ pub(super) struct JudgedSlot {
     pub(super) view: SlotView,
     /// Why it is neither due nor missed, where that is so.
     pub(super) idle: Option<IdleReason>,
+    /// Why no node starts it by itself, though it lasts.
+    pub(super) no_start: Option<NoStart>,
 }
 
 impl JudgedSlot {
     /// As it is now. `retention`: how long the store keeps records.
     pub(super) fn of(known: &KnownJob, record: &SlotRecord, now: DateTime<Utc>, retention: Duration) -> Self {
-        let idle = known.idle_reason(record, now, retention);
-        Self { view: SlotView::of(record, now, known.entry.max_attempts), idle }
+        let view = SlotView::of(record, now, known.entry.max_attempts);
+        let (idle, no_start) = (known.idle_reason(record, now, retention), known.no_start(&record.slot, now));
+        Self { view, idle, no_start }
     }
 
     /// What is shown of it.

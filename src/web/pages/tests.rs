@@ -11,7 +11,7 @@ use crate::admin::fixture::{self, at};
 use crate::admin::lookup::SlotRef;
 use crate::admin::why::tests::{about, page as notes};
 use crate::admin::why::{self, Facts};
-use crate::admin::{Catalog, PauseEndError, UnknownTarget};
+use crate::admin::{Catalog, NoStart, PauseEndError, UnknownTarget};
 use crate::board::{BoardRow, CellState, Concern, ConcernKind, Fault, Filter, HourCell, Snapshot, StoreStanding};
 use crate::job::{JobName, JobSpec, LockName, Program};
 use crate::node::TriggerRefusal;
@@ -61,7 +61,7 @@ fn row(job: &str, current: Option<SlotRecord>, cells: &[HourCell]) -> Arc<BoardR
         current: current.map(|record| Arc::new(SlotView::of(&record, at(NOW), 3))),
         ..JobView::of(&entry, Some(at("2026-11-21T15:00:00Z")))
     };
-    Arc::new(BoardRow { view, spec: Some(Arc::new(spec)), cells: hours, late: false })
+    Arc::new(BoardRow { view, spec: Some(Arc::new(spec)), cells: hours, late: false, too_late: false })
 }
 
 fn paused(row: &BoardRow) -> Arc<BoardRow> {
@@ -101,6 +101,7 @@ pub(in crate::web) fn snapshot() -> Snapshot {
         slots: 1,
         fault: Some(fault),
         trying: false,
+        too_late: false,
     };
     let missed = ConcernKind::Failing {
         job: name("sweep"),
@@ -109,6 +110,7 @@ pub(in crate::web) fn snapshot() -> Snapshot {
         slots: 1,
         fault: None,
         trying: false,
+        too_late: false,
     };
     let files = ConcernKind::FilesDiffer { node: fixture::node("b"), jobs: vec![name("billing"), name("mail-digest")] };
     let since = |text: &str, what| Concern { since: at(text), what };
@@ -503,6 +505,30 @@ fn a_store_that_is_full_is_told_on_each_page_and_nothing_is_offered_that_it_woul
 }
 
 #[test]
+fn no_attempt_is_promised_where_no_node_makes_one() {
+    let (setting, now) = (setting(false), "2026-11-21T12:30:00Z");
+    let waiting = SlotRecord { mark: crate::slot::Mark::Free, ..fixture::waiting() };
+    for (query, retrying, pending) in [
+        (
+            "",
+            "not done: 1 of 3 attempts used, no node tries again by itself: ",
+            "pending: no node starts it by itself: ",
+        ),
+        ("?lang=zh", "未完成：已使用 1/3 次尝试，没有节点会自动重试：", "待执行：没有节点会自动启动："),
+    ] {
+        let reader = reader(query);
+        let tell = teller(&setting, &reader, Some(&Snapshot { store_time: at(now), ..snapshot() }));
+        let mut slot = judged(&waiting, now, true);
+        assert!(!sentence(&slot, &tell).starts_with(retrying), "{}", sentence(&slot, &tell));
+        slot.no_start = Some(NoStart::TooLate);
+        assert!(sentence(&slot, &tell).starts_with(retrying), "{}", sentence(&slot, &tell));
+        let mut slot = judged(&fixture::untouched(), now, true);
+        slot.no_start = Some(NoStart::TooLate);
+        assert!(sentence(&slot, &tell).starts_with(pending), "{}", sentence(&slot, &tell));
+    }
+}
+
+#[test]
 fn a_slot_in_which_nothing_happened_is_not_missed_where_nobody_was_to_run_it() {
     let record = |start: &str, end: &str| SlotRecord::untouched(Slot::parse("billing", start, end).unwrap());
     // Known since the start of November 1; records are kept for a week.
@@ -602,7 +628,7 @@ fn a_job_that_is_late_says_for_how_long_nothing_succeeded_and_leads_to_its_page(
     let shown = Snapshot { concerns: Arc::new(vec![concern]), ..snapshot() };
     let page = home(&shown, "", true);
     let text = text_of(&page);
-    assert!(text.contains("missed sweep late: no success for more than 2 h · since 10:00 UTC · 4 h ago"), "{text}");
+    assert!(text.contains("warning sweep late: no success for more than 2 h · since 10:00 UTC · 4 h ago"), "{text}");
     assert!(page.contains("href=\"/ops/cron/jobs/sweep\""), "{page}");
     let page = text_of(&home(&shown, "?lang=zh", true));
     assert!(page.contains("延迟：超过 2 小时没有成功"), "{page}");

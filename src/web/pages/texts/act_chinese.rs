@@ -1,6 +1,7 @@
 //! What an action does and how it is undone, in Simplified Chinese. Commands and what people wrote stay as they are.
 
 use super::words_chinese::{span, starter};
+use crate::admin::NoStart;
 use crate::admin::actions::{
     ActionTexts, MarkDoneTexts, PauseTexts, ResetTexts, ResumeTexts, TriggerTexts, UnlockTexts,
 };
@@ -15,6 +16,7 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
         },
         no_longer_done: "时间槽不再是已完成状态",
         runs_again: "除非任务已暂停，节点会在几秒内再次运行该时间槽",
+        not_started: |why, trigger| format!("没有节点会自动运行该时间槽：{why}；如需现在运行，请执行：{trigger}"),
         by_command: |end, trigger| format!("时间槽已于 {end} 结束；如需现在运行，请执行：{trigger}"),
         starter,
         when: |starts| format!("待{starts}时，该时间槽才会运行"),
@@ -24,8 +26,9 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
     },
     unlock: UnlockTexts {
         effect: |attempt, node, follows| format!("节点 {node} 上的第 {attempt} 次尝试将失去租约，{follows}"),
-        may_start: "其他节点可以启动该时间槽",
+        may_start: "除非任务已暂停，其他节点可以启动该时间槽",
         none_left: "尝试次数已用尽：除非重置，不会再有节点启动该时间槽",
+        not_started: |why| format!("没有节点会自动启动该时间槽：{why}"),
         over: "时间槽已结束，不会再有节点启动它",
         no_effect: "没有节点会失去租约",
         needless: "没有节点持有租约",
@@ -33,6 +36,11 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
             let node = node.map(|node| format!("节点 {node} 上的")).unwrap_or_default();
             format!("无法撤销；如果{node}命令仍在运行，请将其停止：两次运行可能重叠")
         },
+    },
+    no_start: |why| match why {
+        NoStart::Disabled => "任务在配置中已停用",
+        NoStart::Orphaned => "没有在线节点的配置文件包含该任务",
+        NoStart::TooLate => "已过启动截止时间",
     },
     mark_done: MarkDoneTexts {
         effect: "时间槽视为已完成，不再有节点运行它", needless: "时间槽已经完成"

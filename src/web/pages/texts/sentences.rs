@@ -158,12 +158,14 @@ pub(in crate::web::pages) struct NeedTexts {
     pub(in crate::web::pages) store_away: &'static str,
     pub(in crate::web::pages) store_refuses: &'static str,
     pub(in crate::web::pages) store_unusable: &'static str,
-    pub(in crate::web::pages) undelivered: fn(&str) -> String,
+    /// To whom, and how many.
+    pub(in crate::web::pages) undelivered: fn(&str, u32) -> String,
     pub(in crate::web::pages) since: fn(&str) -> String,
     pub(in crate::web::pages) exit: fn(i32) -> String,
     pub(in crate::web::pages) on_node: fn(&str) -> String,
     pub(in crate::web::pages) failed_slots: fn(u32) -> String,
     pub(in crate::web::pages) nobody_tries: &'static str,
+    pub(in crate::web::pages) too_late: &'static str,
     pub(in crate::web::pages) done_at: fn(&str) -> String,
     pub(in crate::web::pages) running_on: fn(&str) -> String,
     pub(in crate::web::pages) running_since: fn(&str, &str) -> String,
@@ -231,6 +233,11 @@ pub(in crate::web::pages) struct SlotTexts {
     pub(in crate::web::pages) retry_at: fn(&str) -> String,
     pub(in crate::web::pages) pending: &'static str,
     pub(in crate::web::pages) disabled: &'static str,
+    /// How many attempts were used of how many, where nobody tries by itself.
+    pub(in crate::web::pages) waiting: fn(u32, u32) -> String,
+    /// Why no node starts it by itself.
+    pub(in crate::web::pages) not_started: fn(&str) -> String,
+    pub(in crate::web::pages) pending_but: fn(&str) -> String,
     pub(in crate::web::pages) no_tick: &'static str,
     /// When it is due, and how soon.
     pub(in crate::web::pages) not_due: fn(&str, &str) -> String,

@@ -71,12 +71,12 @@ const SLOT: SlotReasons = SlotReasons {
     },
     done: "时间槽已完成",
     marked: |who, at| format!("时间槽视为已完成：{who} 在 {at} 将其标记为已完成，未实际运行"),
-    ran: |node, at, attempt, before, successes| {
+    ran: |node, at, attempt, before, successes, overlap| {
         let after = if before == 0 { String::new() } else { format!("，此前有 {before} 次尝试未成功") };
-        let twice = if successes > 1 {
-            format!("；{successes} 次尝试成功：运行可能有重叠")
-        } else {
-            String::new()
+        let twice = match (successes, overlap) {
+            (0 | 1, _) => String::new(),
+            (_, true) => format!("；{successes} 次尝试成功：运行可能有重叠"),
+            (_, false) => format!("；{successes} 次尝试先后成功"),
         };
         format!("时间槽已运行：节点 {node} 在 {at} 以第 {attempt} 次尝试完成{after}{twice}")
     },
