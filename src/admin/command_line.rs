@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
 
+use crate::admin::NoStart;
 use crate::job::Namespace;
 use crate::store::{JobOrigin, redact, secrets};
 
@@ -59,6 +60,15 @@ pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
         return Cow::Borrowed(word);
     }
     Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+/// Why no node starts a slot by itself, as the middle of a sentence.
+pub(crate) const fn no_start(why: NoStart) -> &'static str {
+    match why {
+        NoStart::Disabled => "the job is disabled in the file",
+        NoStart::Orphaned => "no live node has the job in its file",
+        NoStart::TooLate => "the start deadline has passed",
+    }
 }
 
 /// Who starts a job that no daemon plans, as the middle of a sentence; none for a job of a file.

@@ -182,6 +182,10 @@ impl Dispatch {
 
     fn see_nodes(&mut self, now: Now, nodes: &[NodeView]) {
         let lost = nodes.iter().filter(|node| node.state == NodeState::Lost);
+        // Who is not heard itself, as after a store that took nothing, cannot tell who else is gone: the next look can.
+        if lost.clone().any(|node| node.node == self.node) {
+            return;
+        }
         let lost: BTreeSet<(NodeName, DateTime<Utc>)> =
             lost.map(|node| (node.node.clone(), whole_seconds(node.seen))).collect();
         let before = self.lost.replace(lost.clone());

@@ -81,9 +81,23 @@ impl<'a> Start<'a> {
 /// What `faketime` preloads. The program itself is not used: it stays beside the node as its parent, and a signal to the
 /// one would not reach the other.
 pub(crate) fn faketime_library() -> String {
+    forget_the_dead();
     let output = Command::new("faketime").args(["-f", "+0", "printenv", "LD_PRELOAD"]).output();
     let output = output.unwrap_or_else(|error| panic!("cannot run faketime ({error}): apt-get install faketime"));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// The library leaves a file and a semaphore behind where its process is killed, and fakes nothing for whoever gets that process id later.
+fn forget_the_dead() {
+    let Ok(kept) = std::fs::read_dir("/dev/shm") else { return };
+    for entry in kept.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let pid = name.strip_prefix("faketime_shm_").or_else(|| name.strip_prefix("sem.faketime_sem_"));
+        if pid.is_some_and(|pid| !std::path::Path::new("/proc").join(pid).exists()) {
+            // Another test may have been first.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// A running node; killed when dropped.

@@ -1,10 +1,9 @@
 //! What an action does and how it is undone, in English: as commands say it, and the API.
 
-use crate::admin::NoStart;
 use crate::admin::actions::texts::{
     ActionTexts, MarkDoneTexts, PauseTexts, ResetTexts, ResumeTexts, TriggerTexts, UnlockTexts,
 };
-use crate::admin::command_line::starter;
+use crate::admin::command_line::{no_start, starter};
 use crate::admin::words::brief;
 
 /// English.
@@ -39,11 +38,7 @@ pub(crate) const ENGLISH: ActionTexts = ActionTexts {
             format!("cannot be undone; if the command{node} is still running, stop it: two runs may overlap")
         },
     },
-    no_start: |why| match why {
-        NoStart::Disabled => "the job is disabled in the file",
-        NoStart::Orphaned => "no live node has the job in its file",
-        NoStart::TooLate => "the start deadline has passed",
-    },
+    no_start,
     mark_done: MarkDoneTexts {
         effect: "the slot counts as done, and no node runs it any more",
         needless: "the slot is already done",

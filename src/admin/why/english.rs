@@ -1,6 +1,6 @@
 //! Why a slot ran or did not, in English: as commands say it, and the API.
 
-use crate::admin::command_line::starter;
+use crate::admin::command_line::{no_start, starter};
 use crate::admin::why::texts::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
 use crate::admin::words::{brief, ending};
 use crate::store::JobOrigin;
@@ -108,6 +108,7 @@ const SLOT: SlotReasons = SlotReasons {
             "the slot is not done yet: {last}; {used} of {of} attempts are used, the next attempt starts when {starts} again"
         )
     },
+    retry_not: |last, why| format!("the slot is not done: {last}; no node tries again by itself: {}", no_start(why)),
     retry_by_nobody: |last| format!("the slot is not done: {last}, and no node is alive to retry"),
     retry: |last, used, of| format!("the slot is not done yet: {last}; {used} of {of} attempts are used"),
     failed: |used, last| format!("the slot failed: all {used} attempts are exhausted; {last}"),

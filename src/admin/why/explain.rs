@@ -194,6 +194,10 @@ fn attempt(told: Reasoning<'_>, run: &RunRecord) -> String {
 
 fn retrying(told: Reasoning<'_>) -> Explanation {
     let (t, last, used, max) = (told.slot(), last(told), told.record.used(), told.job.max_attempts);
+    if let Some(why) = told.no_start {
+        let trigger = told.store.command_of_file(format_args!("trigger {}", told.record.slot), told.has_command);
+        return Explanation::fixable((t.retry_not)(&last, why), trigger);
+    }
     match (&told.record.mark, told.starter()) {
         (Mark::Backoff { remaining, .. }, starts) => {
             Explanation::fine((t.retry_in)(&last, &told.span(*remaining), starts))

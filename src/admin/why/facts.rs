@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
+use crate::admin::NoStart;
 use crate::admin::command_line::CommandLine;
 use crate::admin::why::english::holder;
 use crate::admin::why::queued::Queued;
@@ -38,6 +39,8 @@ pub(crate) struct Facts {
     pub(crate) tick: Option<DateTime<Utc>>,
     /// Nobody was to run it: nodes are alive, and none had the job in its file any more.
     pub(crate) orphaned: bool,
+    /// Why no node starts it by itself, though it lasts.
+    pub(crate) no_start: Option<NoStart>,
     /// Nodes that are alive.
     pub(crate) alive: Vec<NodeName>,
     /// The store's clock.

@@ -57,6 +57,7 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
         store,
         known_since: job.known_since,
         orphaned: job.is_nobodys(record.slot.start()),
+        no_start: job.no_start(&record.slot, now),
         alive: alive.collect(),
         now: session.now,
         retention: session.retention,

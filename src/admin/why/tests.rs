@@ -3,6 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::*;
+use crate::admin::NoStart;
 use crate::admin::fixture::{self, NOON, Scene, at, node};
 use crate::job::Namespace;
 use crate::slot::{Decision, Fence, Mark, Note, NotePage, Outcome, RunRecord, SlotRecord, Verdict, VerdictRecord};
@@ -32,6 +33,7 @@ pub(crate) fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Fact
         store: CommandLine::default(),
         known_since: Some(at("2026-11-01T00:00:00Z")),
         orphaned: false,
+        no_start: None,
         alive: vec![node("a")],
         now: at(now),
         retention: fixture::KEPT,
@@ -223,6 +225,16 @@ fn a_slot_that_nobody_claimed_says_what_kept_each_node_from_it() {
         let told = said(&about(missed(fixture::untouched()), OVER, pages));
         assert_eq!(told, format!("the slot did not run: {reason}\n{PAST}"));
     }
+}
+
+#[test]
+fn no_other_attempt_is_announced_where_no_node_makes_one() {
+    let waits = about(fixture::waiting(), NOON, vec![]);
+    assert!(said(&waits).contains("the next attempt may start in"), "{}", said(&waits));
+    let late = Facts { no_start: Some(NoStart::TooLate), ..waits };
+    let told = "the slot is not done: attempt 1 on node a ended with exit 1; no node tries again by itself: the start deadline has passed\n\
+                cronward trigger billing@2026-11-21T12Z";
+    assert!(said(&late).starts_with(told), "{}", said(&late));
 }
 
 #[test]

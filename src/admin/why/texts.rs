@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::admin::NoStart;
 use crate::slot::{RunRecord, SlotRecord};
 use crate::store::JobOrigin;
 
@@ -69,6 +70,8 @@ pub(crate) struct SlotReasons {
     pub(crate) retry_in: fn(&str, &str, Option<&str>) -> String,
     /// How the last attempt ended, how many are used of how many, and who starts the next.
     pub(crate) retry_when: fn(&str, u32, u32, &str) -> String,
+    /// How the last attempt ended, and why no node makes another one.
+    pub(crate) retry_not: fn(&str, NoStart) -> String,
     /// How the last attempt ended.
     pub(crate) retry_by_nobody: fn(&str) -> String,
     /// How the last attempt ended, how many are used of how many.

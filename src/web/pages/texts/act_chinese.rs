@@ -1,7 +1,6 @@
 //! What an action does and how it is undone, in Simplified Chinese. Commands and what people wrote stay as they are.
 
-use super::words_chinese::{span, starter};
-use crate::admin::NoStart;
+use super::words_chinese::{no_start, span, starter};
 use crate::admin::actions::{
     ActionTexts, MarkDoneTexts, PauseTexts, ResetTexts, ResumeTexts, TriggerTexts, UnlockTexts,
 };
@@ -37,11 +36,7 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
             format!("无法撤销；如果{node}命令仍在运行，请将其停止：两次运行可能重叠")
         },
     },
-    no_start: |why| match why {
-        NoStart::Disabled => "任务在配置中已停用",
-        NoStart::Orphaned => "没有在线节点的配置文件包含该任务",
-        NoStart::TooLate => "已过启动截止时间",
-    },
+    no_start,
     mark_done: MarkDoneTexts {
         effect: "时间槽视为已完成，不再有节点运行它", needless: "时间槽已经完成"
     },

@@ -1,6 +1,6 @@
 //! Why a slot ran or did not, in Simplified Chinese. Commands and what people wrote stay as they are.
 
-use super::words_chinese::{span, starter};
+use super::words_chinese::{no_start, span, starter};
 use crate::admin::why::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
 use crate::slot::Outcome;
 use crate::store::JobOrigin;
@@ -102,6 +102,7 @@ const SLOT: SlotReasons = SlotReasons {
     retry_when: |last, used, of, starts| {
         format!("时间槽尚未完成：{last}；{of} 次尝试已用 {used} 次，下一次尝试待{starts}时开始")
     },
+    retry_not: |last, why| format!("时间槽未完成：{last}；没有节点会自动重试：{}", no_start(why)),
     retry_by_nobody: |last| format!("时间槽未完成：{last}，且没有在线节点可以重试"),
     retry: |last, used, of| format!("时间槽尚未完成：{last}；{of} 次尝试已用 {used} 次"),
     failed: |used, last| format!("时间槽失败：{used} 次尝试已全部用尽；{last}"),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::admin::NoStart;
 use crate::schedule::{DstEffect, DstNote};
 use crate::store::{Capability, JobOrigin, KeptPart, Reach, StoreClock};
 use crate::web::pages::state::Shown;
@@ -58,6 +59,15 @@ pub(super) const fn kept_part(part: KeptPart) -> &'static str {
         KeptPart::Tables => "表 slots、outputs 和 notes",
         KeptPart::PrefixedTables => "表 cronward_slots、cronward_outputs 和 cronward_notes",
         KeptPart::Rows => "行",
+    }
+}
+
+/// Why no node starts a slot by itself, as the middle of a sentence.
+pub(super) const fn no_start(why: NoStart) -> &'static str {
+    match why {
+        NoStart::Disabled => "任务在配置中已停用",
+        NoStart::Orphaned => "没有在线节点的配置文件包含该任务",
+        NoStart::TooLate => "已过启动截止时间",
     }
 }
 
