@@ -179,7 +179,7 @@ impl Sheet {
         let hour = hour_of(now);
         let mut open = 0;
         let span = |job: &JobName, key| self.lines.get(job).and_then(|(line, _)| line.span_of(key));
-        self.unreadable.keep_slots(|job, key| span(job, key).is_some());
+        self.unreadable.keep(|job| self.lines.contains_key(job), |job, key| span(job, key).is_some());
         let unreadable = self.unreadable.slots().take(AT_ONCE);
         self.urgent.extend(unreadable.filter_map(|(job, key)| Some((job.clone(), span(job, key)?))));
         for (name, (line, _)) in &self.lines {

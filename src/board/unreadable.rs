@@ -79,11 +79,12 @@ impl Unreadable {
         !self.0.is_empty() && self.0.contains_key(&RecordName::Slot(job.clone(), key))
     }
 
-    /// Forgets slots that are not shown any more.
-    pub(super) fn keep_slots(&mut self, is_shown: impl Fn(&JobName, SlotKey) -> bool) {
+    /// Forgets what is about jobs that there are no more, and slots that are not shown any more: nobody would look at them again.
+    pub(super) fn keep(&mut self, is_known: impl Fn(&JobName) -> bool, is_shown: impl Fn(&JobName, SlotKey) -> bool) {
         self.0.retain(|name, _| match name {
             RecordName::Slot(job, key) => is_shown(job, *key),
-            RecordName::Latest(_) | RecordName::Messages(_) => true,
+            RecordName::Latest(job) | RecordName::Messages(Topic::Job(job)) => is_known(job),
+            RecordName::Messages(Topic::Cluster) => true,
         });
     }
 
@@ -141,7 +142,13 @@ mod tests {
         assert_eq!(unreadable.take(newer, read(None), at(60)), Some(7));
         unreadable.take(RecordName::Latest(job("a")), read(None), at(60));
         assert_eq!(unreadable.slots().collect::<Vec<_>>(), [(&job("a"), "2026-11-21T13Z".parse().unwrap())]);
-        unreadable.keep_slots(|_, _| false);
-        assert_eq!(unreadable.concerns().collect::<Vec<_>>(), [of_cluster]);
+        unreadable.take(RecordName::Latest(job("gone")), read(Some("latest")), at(70));
+        unreadable.take(RecordName::Messages(Topic::Job(job("gone"))), read(Some("sent")), at(70));
+        unreadable.take(RecordName::Latest(job("a")), read(Some("latest")), at(80));
+        unreadable.keep(|known| *known == job("a"), |_, _| false);
+        assert_eq!(
+            unreadable.concerns().collect::<Vec<_>>(),
+            [of_cluster, concern(80, Some(job("a")), None, 1, "latest")]
+        );
     }
 }

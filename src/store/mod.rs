@@ -2,6 +2,7 @@
 //!
 //! - [`Store`] is the contract, one atomic step per operation, and [`Claim`] and the like are what it answers.
 //! - `rules` decide about a slot, on its `state`: the executable specification, run by every store but Redis.
+//! - `each` reads many at once where some cannot be read; it decides nothing about those.
 //! - [`LockStore`] is the contract of those that keep locks besides.
 //! - `memory` keeps slots in this process; `conformance` is the suite that every store must pass.
 //! - `layer` decorates any store: a time limit, chaos, a password that changes.
