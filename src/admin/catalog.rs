@@ -10,8 +10,9 @@ use crate::admin::{AdminError, UnknownTarget};
 use crate::clock::{earlier, later};
 use crate::config::Config;
 use crate::job::{JobName, JobSpec};
+use crate::observe::view::{NoStart, SlotView};
 use crate::schedule::{ScheduleError, Timetable};
-use crate::slot::{Slot, SlotRecord};
+use crate::slot::{Slot, SlotRecord, SlotState};
 use crate::store::{JobEntry, JobOrigin, NodeEntry};
 
 /// A job, with what is needed to compute its slots.
@@ -25,8 +26,12 @@ pub(crate) struct KnownJob {
     pub(crate) timetable: Timetable,
     /// When the registry first heard of it; none when no node has run it yet. Slots before that are nobody's miss.
     pub(crate) known_since: Option<DateTime<Utc>>,
+    /// This process is a node that has it in its file, though its last heartbeat may not say so yet.
+    pub(crate) here: bool,
     /// Nodes are alive, and none of them has it in its file.
     pub(crate) orphaned: bool,
+    /// Nodes are alive and have it in their files, and none of them has the labels that its `only_on` asks for.
+    pub(crate) unmatched: bool,
 }
 
 /// Why a slot in which nothing happened is neither due nor missed.
@@ -42,17 +47,6 @@ pub(crate) enum IdleReason {
     Forgotten,
     /// The job is disabled in the file.
     Disabled,
-}
-
-/// Why no node starts a slot of a job of a file by itself, though it lasts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoStart {
-    /// The job is disabled in the file.
-    Disabled,
-    /// No live node has the job in its file.
-    Orphaned,
-    /// Its start deadline has passed.
-    TooLate,
 }
 
 /// Which store's registry was asked.
@@ -99,6 +93,7 @@ impl Catalog {
                 catalog.warnings.push(error.to_string());
             }
         }
+        catalog.jobs.values_mut().for_each(|job| job.here = job.spec.is_some());
         catalog
     }
 
@@ -138,7 +133,15 @@ impl Catalog {
                 let known_since = Some(entry.first_seen);
                 self.jobs.insert(
                     entry.name.clone(),
-                    KnownJob { entry, spec: None, timetable, known_since, orphaned: false },
+                    KnownJob {
+                        entry,
+                        spec: None,
+                        timetable,
+                        known_since,
+                        here: false,
+                        orphaned: false,
+                        unmatched: false,
+                    },
                 );
             }
             Err(error) => self.warnings.push(format!("job {} of the registry is left out: {error}", entry.name)),
@@ -157,7 +160,15 @@ impl Catalog {
         let planned = self.jobs.get(&spec.name).and_then(|known| known.entry.planned);
         let entry = JobEntry { planned, ..JobEntry::of(&spec, known_since.unwrap_or(DateTime::UNIX_EPOCH)) };
         let name = spec.name.clone();
-        let known = KnownJob { entry, spec: Some(spec), timetable, known_since, orphaned: false };
+        let known = KnownJob {
+            entry,
+            spec: Some(spec),
+            timetable,
+            known_since,
+            here: false,
+            orphaned: false,
+            unmatched: false,
+        };
         self.jobs.insert(name, known);
         Ok(())
     }
@@ -202,7 +213,10 @@ impl KnownJob {
         let name = &self.entry.name;
         let mut alive = nodes.iter().filter(|node| node.is_alive(now)).peekable();
         let seen = nodes.iter().filter(|node| node.plans(name)).map(|node| node.seen).max();
-        self.orphaned = alive.peek().is_some() && !alive.any(|node| node.plans(name));
+        self.orphaned = !self.here && alive.peek().is_some() && !alive.clone().any(|node| node.plans(name));
+        let fits = |node: &&NodeEntry| self.spec.as_ref().is_none_or(|spec| spec.fits(&node.report.labels));
+        let mut planning = alive.filter(|node| node.plans(name)).peekable();
+        self.unmatched = planning.peek().is_some() && !planning.any(|node| fits(&node));
         self.entry.planned = self.entry.planned.max(seen);
     }
 
@@ -247,7 +261,25 @@ impl KnownJob {
         if !self.entry.enabled {
             return Some(NoStart::Disabled);
         }
+        if self.unmatched {
+            return Some(NoStart::NoNode);
+        }
         self.is_too_late(slot, now).then_some(NoStart::TooLate)
+    }
+
+    /// The same of the current slot, where it waits.
+    pub(crate) fn no_start_of(&self, slot: &SlotView, now: DateTime<Utc>) -> Option<NoStart> {
+        let waits = matches!(slot.state, SlotState::Pending | SlotState::Retrying);
+        let slot = self.timetable.slot_with_key(slot.slot.parse().ok().filter(|_| waits)?)?;
+        self.no_start(&slot, now)
+    }
+
+    /// The next tick at which a run may start, for a job that is planned: of a slot that has come to its end no other tick starts one.
+    pub(crate) fn next_tick(&self, current: Option<&SlotView>, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        let is_over = |slot: &&SlotView| matches!(slot.state, SlotState::Done | SlotState::Failed) && slot.end > now;
+        let from = current.filter(is_over).map_or(now, |slot| earlier(slot.end, Duration::from_nanos(1)));
+        let plans = self.entry.enabled && !self.orphaned;
+        self.timetable.schedule().next_after(from).filter(|_| plans)
     }
 
     /// Whether the start deadline of the slot's last tick has passed.
@@ -358,6 +390,67 @@ mod tests {
         ] {
             assert_eq!(job(&spec).no_start(&slot, at(now)), wanted, "{now}");
         }
+    }
+
+    #[test]
+    fn no_node_starts_a_slot_where_no_live_one_that_has_the_job_has_the_labels_that_it_asks_for() {
+        let mut spec =
+            JobSpec::new(JobName::new("billing").unwrap(), "0 * * * *", crate::job::Program::Direct(Vec::new()));
+        spec.only_on.insert("zone".to_owned(), "eu-1".to_owned());
+        let slot = Slot::parse("billing", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+        let now = at("2026-11-21T14:00:30Z");
+        let node = |name: &str, zone: &str, seen: &str| {
+            let mut report = crate::admin::fixture::report(name, now);
+            report.labels.insert("zone".to_owned(), zone.to_owned());
+            report.job_hashes.insert(spec.name.clone(), String::new());
+            NodeEntry { report, seen: at(seen) }
+        };
+        let (here, there) = (node("a", "eu-1", "2026-11-21T14:00:29Z"), node("b", "us-2", "2026-11-21T14:00:29Z"));
+        let silent = node("a", "eu-1", "2026-11-21T14:00:01Z");
+        for (nodes, wanted) in [
+            (vec![there.clone(), here], None),
+            (vec![there.clone()], Some(NoStart::NoNode)),
+            (vec![there, silent.clone()], Some(NoStart::NoNode)),
+            // Nobody alive is told elsewhere.
+            (vec![silent], None),
+        ] {
+            let mut catalog = Catalog::default();
+            catalog.declare(&spec).unwrap();
+            let job = catalog.planned_by(&nodes, now).iter().next().unwrap().clone();
+            assert_eq!(job.no_start(&slot, now), wanted, "{nodes:?}");
+        }
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn a_job_that_this_node_has_in_its_file_is_no_orphan_before_its_next_heartbeat_says_so() {
+        let spec = JobSpec::new(JobName::new("billing").unwrap(), "0 * * * *", crate::job::Program::Direct(Vec::new()));
+        let now = at(crate::admin::fixture::NOON);
+        let nodes = [NodeEntry { report: crate::admin::fixture::report("a", now), seen: now }];
+        let orphaned = |catalog: Catalog| catalog.planned_by(&nodes, now).iter().next().unwrap().orphaned;
+        assert!(!orphaned(Catalog::planned(&[Arc::new(spec)], Vec::new())));
+        assert!(orphaned(Catalog::planned(&[], vec![entry("billing")])));
+    }
+
+    #[test]
+    fn the_next_tick_is_one_that_starts_something() {
+        let entry = JobEntry { schedule: "*/20 * * * *".to_owned(), ..entry("billing") };
+        let mut job = Catalog::unite(None, vec![entry]).unwrap().iter().next().unwrap().clone();
+        let now = at("2026-11-21T12:10:00Z");
+        let view = |record: SlotRecord| SlotView::of(&record, now, 3);
+        use crate::admin::fixture::{done, failed, untouched, waiting};
+        for (slot, wanted) in [
+            (None, "2026-11-21T12:20:00Z"),
+            (Some(view(untouched())), "2026-11-21T12:20:00Z"),
+            (Some(view(waiting())), "2026-11-21T12:20:00Z"),
+            (Some(view(done())), "2026-11-21T13:00:00Z"),
+            (Some(view(failed())), "2026-11-21T13:00:00Z"),
+        ] {
+            assert_eq!(job.next_tick(slot.as_ref(), now), Some(at(wanted)), "{slot:?}");
+        }
+        assert_eq!(job.next_tick(Some(&view(done())), at("2026-11-21T14:10:00Z")), Some(at("2026-11-21T14:20:00Z")));
+        job.entry.enabled = false;
+        assert_eq!(job.next_tick(None, now), None);
     }
 
     #[test]

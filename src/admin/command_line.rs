@@ -4,8 +4,8 @@
 use std::borrow::Cow;
 use std::fmt::{Display, Write};
 
-use crate::admin::NoStart;
 use crate::job::Namespace;
+use crate::observe::view::NoStart;
 use crate::store::{JobOrigin, redact, secrets};
 
 /// What such a line names.
@@ -67,6 +67,7 @@ pub(crate) const fn no_start(why: NoStart) -> &'static str {
     match why {
         NoStart::Disabled => "the job is disabled in the file",
         NoStart::Orphaned => "no live node has the job in its file",
+        NoStart::NoNode => "no live node has the labels that its only_on asks for",
         NoStart::TooLate => "the start deadline has passed",
     }
 }

@@ -2,10 +2,8 @@
 
 use std::sync::Arc;
 
-use chrono::{DateTime, Utc};
-
 use crate::admin::lookup::choose;
-use crate::admin::{AdminError, AdminSession, IdleReason, KnownJob};
+use crate::admin::{AdminError, AdminSession, IdleReason};
 use crate::job::JobName;
 use crate::observe::view::{JobView, LatestView, PauseView, SlotView};
 use crate::slot::{JobLatest, Slot};
@@ -30,24 +28,22 @@ pub(crate) async fn views(session: &AdminSession) -> Result<(Vec<JobView>, Vec<S
             JobLatest::default()
         });
         let pause = pauses.iter().find(|(name, _)| *name == job.entry.name);
+        let current = current
+            .filter(|record| !job.orphaned || record.is_touched())
+            // Nobody missed what was over before anybody knew the job.
+            .filter(|record| job.idle_reason(record, session.now, session.retention) != Some(IdleReason::NotKnown))
+            .map(|record| Arc::new(SlotView::of(&record, session.now, job.entry.max_attempts)));
+        let next = job.next_tick(current.as_deref(), session.now);
         views.push(JobView {
             paused: pause.and_then(|(_, pause)| PauseView::of(pause, session.now)),
-            current: current
-                .filter(|record| !job.orphaned || record.is_touched())
-                // Nobody missed what was over before anybody knew the job.
-                .filter(|record| job.idle_reason(record, session.now, session.retention) != Some(IdleReason::NotKnown))
-                .map(|record| Arc::new(SlotView::of(&record, session.now, job.entry.max_attempts))),
+            no_start: current.as_ref().and_then(|slot| job.no_start_of(slot, session.now)),
+            current,
             orphaned: job.orphaned,
             latest: LatestView::of(&latest),
-            ..JobView::of(&job.entry, next_tick(job, session.now))
+            ..JobView::of(&job.entry, next)
         });
     }
     Ok((views, unreadable))
-}
-
-/// The next tick; none for a job that is not planned.
-fn next_tick(job: &KnownJob, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    (job.entry.enabled && !job.orphaned).then(|| job.timetable.schedule().next_after(now)).flatten()
 }
 
 #[cfg(test)]

@@ -22,6 +22,6 @@ pub(crate) mod ticks;
 pub(crate) mod why;
 pub(crate) mod words;
 
-pub(crate) use catalog::{Catalog, IdleReason, KnownJob, NoStart};
+pub(crate) use catalog::{Catalog, IdleReason, KnownJob};
 pub(crate) use error::{AdminError, PauseEndError, UnknownTarget};
 pub(crate) use session::{AdminSession, BATCH};

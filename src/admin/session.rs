@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use crate::admin::AdminError;
 use crate::admin::catalog::{Asked, Catalog};
 use crate::config::Config;
+use crate::error::ErrorKind;
 #[cfg(feature = "http")]
 use crate::job::JobSpec;
 use crate::slot::{RunRecord, Slot, SlotRecord};
@@ -75,12 +76,16 @@ impl AdminSession {
         Ok(())
     }
 
-    /// Reads the outputs of a slot's newest attempts into its record: each may have a megabyte.
-    pub(crate) async fn read_outputs(&self, record: &mut SlotRecord) -> Result<(), AdminError> {
+    /// Reads the outputs of a slot's newest attempts into its record: each may have a megabyte. Answers why they cannot be read, where the
+    /// store holds what cronward did not write: the rest is shown without them.
+    pub(crate) async fn read_outputs(&self, record: &mut SlotRecord) -> Result<Option<StoreError>, AdminError> {
         for run in record.runs.iter_mut().rev().take(OUTPUTS) {
-            self.read_output(&record.slot, run).await?;
+            match self.read_output(&record.slot, run).await {
+                Err(AdminError::Store(error)) if error.kind == ErrorKind::Corrupt => return Ok(Some(error)),
+                read => read?,
+            }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Records of slots without outputs, in the order asked, in as many steps as it takes; the error names the first that cannot be read.

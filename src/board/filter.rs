@@ -199,7 +199,7 @@ mod tests {
         let now = fixture::at(fixture::NOON);
         let current = record.map(|record| Arc::new(SlotView::of(&record, now, 3)));
         let view = JobView { current, ..JobView::of(&JobEntry::of(&spec, now), None) };
-        BoardRow { view, spec: Some(Arc::new(spec)), cells: Vec::new(), late: false, too_late: false }
+        BoardRow { view, spec: Some(Arc::new(spec)), cells: Vec::new(), late: false }
     }
 
     fn wants(filter: &str, row: &BoardRow) -> bool {

@@ -321,6 +321,7 @@ async fn what_a_disabled_job_did_not_run_is_disabled_until_the_job_runs_again() 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_refuses_is_told_from_one_that_is_away_and_each_becomes_the_other() {
     let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
     stage.filled().await;
     let seen = async || {
         stage.pass(12).await;
@@ -363,6 +364,7 @@ async fn a_store_that_goes_away_is_told_within_twelve_seconds_with_the_age_of_wh
 #[tokio::test(start_paused = true)]
 async fn a_store_that_answers_and_that_the_node_cannot_use_is_a_concern_until_it_can() {
     let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
     // Nobody looks yet.
     let error = "OOM command not allowed when used memory > 'maxmemory'".to_owned();
     let full = Event::StoreLost { error, kind: ErrorKind::Overloaded };
@@ -387,6 +389,31 @@ async fn a_store_that_answers_and_that_the_node_cannot_use_is_a_concern_until_it
     stage.board.event(None, &Event::StoreReached { away: Some(Duration::from_secs(31)) });
     stage.pass(1).await;
     assert_eq!(stage.board.look(24).concerns.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slots_that_ended_and_whose_verdict_nobody_could_record_need_somebody_once_each() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 11), 1).await;
+    let failing = |shown: &Arc<Snapshot>| -> Vec<(String, u32)> {
+        let failing = shown.concerns.iter().filter_map(|concern| match &concern.what {
+            ConcernKind::Failing { slot, slots, .. } => Some((slot.to_string(), *slots)),
+            _ => None,
+        });
+        failing.collect()
+    };
+    let told = |slot: &str, slots| vec![(slot.to_owned(), slots)];
+    assert_eq!(failing(&stage.filled().await), told("2026-11-21T13Z", 2), "the slot of 14:00 lasts");
+    let node = NodeName::new("a").unwrap();
+    stage.memory.close(&slot("push", 12), 3, &node).await.unwrap();
+    stage.pass(15).await;
+    assert_eq!(failing(&stage.board.look(24)), told("2026-11-21T13Z", 2), "one is counted by the store now");
+    stage.memory.close(&slot("push", 13), 3, &node).await.unwrap();
+    stage.pass(15).await;
+    assert_eq!(failing(&stage.board.look(24)), told("2026-11-21T13Z", 2));
+    stage.succeed(&slot("push", 14), 2).await;
+    stage.pass(15).await;
+    assert!(failing(&stage.board.look(24)).is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -445,22 +472,26 @@ async fn a_slot_that_no_node_starts_again_because_its_start_deadline_has_passed_
         late.collect()
     };
     let shown = stage.filled().await;
-    assert_eq!((late(&shown), shown.row("push").unwrap().too_late), (vec![], false), "at 14:10");
+    assert_eq!((late(&shown), shown.row("push").unwrap().is_too_late()), (vec![], false), "at 14:10");
     stage.pass(300).await;
     stage.board.look(24);
     stage.pass(12).await;
     let shown = stage.board.look(24);
-    assert_eq!((late(&shown), shown.row("push").unwrap().too_late), (vec!["push 2026-11-21T14Z".to_owned()], true));
+    assert_eq!(
+        (late(&shown), shown.row("push").unwrap().is_too_late()),
+        (vec!["push 2026-11-21T14Z".to_owned()], true)
+    );
     stage.pass(900).await;
     stage.board.look(24);
     stage.pass(12).await;
     let shown = stage.board.look(24);
-    assert!(shown.row("sweep").unwrap().too_late, "at 14:30, from its tick on");
+    assert!(shown.row("sweep").unwrap().is_too_late(), "at 14:30, from its tick on");
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_the_store_says_itself_is_a_concern_at_once() {
     let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
     stage.filled().await;
     stage.board.event(None, &Event::StoreLost { error: "full".to_owned(), kind: ErrorKind::Overloaded });
     stage.pass(1).await;
@@ -471,6 +502,7 @@ async fn what_the_store_says_itself_is_a_concern_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_away_is_not_said_to_answer_though_the_node_knows_first() {
     let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.succeed(&slot("push", 14), 1).await;
     stage.filled().await;
     stage.meter.down.store(true, Ordering::Relaxed);
     stage.board.event(None, &Event::StoreLost { error: "down".to_owned(), kind: ErrorKind::Unavailable });

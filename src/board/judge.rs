@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
@@ -16,13 +15,11 @@ use crate::clock::{CLOCK_OFF, later};
 use crate::message::{Topic, UntoldMessage, UntoldStage};
 use crate::observe::view::{NodeState, NodeView};
 use crate::slot::{SlotKey, SlotState, Verdict};
-use crate::store::{HEARTBEAT, SILENCE};
+use crate::store::{HEARD_AGAIN, SILENCE};
 
 /// A node that was lost so long ago is no news.
 const NEWS: TimeDelta = TimeDelta::days(1);
 
-/// A node whose store is back is heard within this: a heartbeat, and the time to send it.
-const HEARD_AGAIN: Duration = HEARTBEAT.saturating_add(Duration::from_secs(5));
 /// A message that was not delivered for so long needs somebody to look at where it goes.
 const SLOW: TimeDelta = TimeDelta::minutes(5);
 /// Concerns that a patch has.
@@ -119,20 +116,26 @@ fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
             Some(Verdict::Missed)
         }
         // Nobody tries again, though it is not over.
-        SlotState::Pending | SlotState::Retrying if row.too_late => Some(Verdict::Missed),
+        SlotState::Pending | SlotState::Retrying if row.is_too_late() => Some(Verdict::Missed),
         _ => None,
     });
+    // Those that the store has not counted: where it cannot record a verdict, nobody else tells of them.
+    let uncounted = line.unsuccessful(known.map(|failing| failing.last));
+    let counted = uncounted.map(|uncounted| uncounted.last).or(known.map(|failing| failing.last));
     // Its verdict comes when it is over; that nobody tries again is known now.
-    let newer = key.zip(verdict).filter(|(key, _)| known.is_none_or(|known| known.last < *key));
-    let (slot, verdict) = newer.or(known.map(|failing| (failing.last, failing.verdict)))?;
-    let slots = known.map_or(0, |failing| failing.slots) + u32::from(newer.is_some());
+    let newer = key.zip(verdict).filter(|(key, _)| counted.is_none_or(|counted| counted < *key));
+    let newest = newer.or(uncounted.map(|uncounted| (uncounted.last, uncounted.verdict)));
+    let (slot, verdict) = newest.or(known.map(|failing| (failing.last, failing.verdict)))?;
+    let slots = known.map_or(0, |failing| failing.slots)
+        + uncounted.map_or(0, |uncounted| uncounted.slots)
+        + u32::from(newer.is_some());
     let fault = faults.of(&line.job.entry.name, slot).cloned();
-    let first = known.map_or(slot, |failing| failing.since);
+    let first = known.map(|failing| failing.since).or(uncounted.map(|uncounted| uncounted.first)).unwrap_or(slot);
     let ended = fault.as_ref().and_then(|fault| fault.ended).filter(|_| first == slot);
     let is_tried = |state| matches!(state, SlotState::Running | SlotState::Retrying);
     let trying = current.is_some_and(|current| is_tried(current.state)) && key.is_some_and(|key| key >= slot);
-    let too_late = row.too_late && key == Some(slot);
-    let trying = trying && !row.too_late;
+    let too_late = row.is_too_late() && key == Some(slot);
+    let trying = trying && !row.is_too_late();
     let job = line.job.entry.name.clone();
     let what = ConcernKind::Failing { job, slot, verdict, slots, fault, trying, too_late };
     Some(Concern { since: ended.unwrap_or(first.start()), what })

@@ -13,7 +13,7 @@ use crate::board::window::{Window, hour_of};
 use crate::board::{CellState, HourCell};
 use crate::clock::later;
 use crate::observe::view::SlotView;
-use crate::slot::{JobLatest, Slot, SlotKey, SlotRecord, SlotState};
+use crate::slot::{JobLatest, Slot, SlotKey, SlotRecord, SlotState, Verdict};
 use crate::store::Pause;
 
 /// Slots that are kept one by one, where there are more of them than hours.
@@ -63,6 +63,16 @@ pub(super) enum SlotRange {
     One(SlotKey),
     /// All of an hour that are not.
     Hour(DateTime<Utc>),
+}
+
+/// Slots that ended without success one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unsuccessful {
+    pub(super) first: SlotKey,
+    pub(super) last: SlotKey,
+    pub(super) slots: u32,
+    /// Of the last.
+    pub(super) verdict: Verdict,
 }
 
 /// When something was read, and by what it is judged.
@@ -183,6 +193,25 @@ impl Line {
         let after = self.job.spec.as_ref()?.alert_after?;
         let done = self.latest.as_ref()?.success.map(|success| success.at);
         Some(later(done.or(self.job.known_since)?, after))
+    }
+
+    /// The newest slots that ended without success, one after the other, as far as they are kept one by one: the oldest and the newest of
+    /// them after `known`, how many they are, and what became of the newest. A verdict may be missing of them.
+    pub(super) fn unsuccessful(&self, known: Option<SlotKey>) -> Option<Unsuccessful> {
+        let mut found: Option<Unsuccessful> = None;
+        for seen in self.slots.iter().rev().take_while(|seen| known.is_none_or(|known| known < seen.key)) {
+            let verdict = match seen.state {
+                CellState::Missed => Verdict::Missed,
+                CellState::Failed => Verdict::Failed,
+                // Those that are to come or still last, and those that nobody was to run.
+                CellState::NotDue | CellState::Pending | CellState::Retrying | CellState::Running => continue,
+                CellState::Disabled | CellState::Skipped => continue,
+                CellState::Done | CellState::Unknown | CellState::NotRead => break,
+            };
+            let newer = found.unwrap_or(Unsuccessful { first: seen.key, last: seen.key, slots: 0, verdict });
+            found = Some(Unsuccessful { first: seen.key, slots: newer.slots + 1, ..newer });
+        }
+        found
     }
 
     /// Which slots may be the current one. Keeps what was read of those that stay, and what was shown until the others are read. One without

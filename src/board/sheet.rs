@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::KnownJob;
 use crate::admin::catalog::Catalog;
-use crate::admin::{KnownJob, NoStart};
 use crate::board::faults::Faults;
 use crate::board::line::{Line, OF_AN_HOUR, ReadAt, SlotRange};
 use crate::board::patch::{CellsPatch, HoursPatch, JobsPatch, Patches, RowPatch, RowsPatch};
@@ -19,7 +19,7 @@ use crate::clock::later;
 use crate::error::Reply;
 use crate::job::JobName;
 use crate::observe::view::{JobView, LatestView, PauseView};
-use crate::slot::{JobLatest, Mark, Slot, SlotKey, SlotRecord, SlotState};
+use crate::slot::{JobLatest, Mark, Slot, SlotKey, SlotRecord};
 use crate::store::{NodeEntry, Pause};
 
 /// Slots that one call asks for.
@@ -380,13 +380,11 @@ impl Sheet {
             current: line.current().cloned(),
             orphaned: *orphaned,
             latest: line.latest.as_ref().map(LatestView::of).unwrap_or_default(),
-            ..JobView::of(entry, plans.then(|| line.job.timetable.schedule().next_after(now)).flatten())
+            ..JobView::of(entry, line.job.next_tick(line.current().map(AsRef::as_ref), now))
         };
         let late = plans && view.paused.is_none() && line.late_since().is_some_and(|since| since <= now);
-        let waits = |state| matches!(state, SlotState::Pending | SlotState::Retrying);
-        let current = view.current.as_ref().filter(|slot| waits(slot.state));
-        let slot = current.and_then(|slot| line.job.timetable.slot_with_key(slot.slot.parse().ok()?));
-        let too_late = slot.is_some_and(|slot| line.job.no_start(&slot, now) == Some(NoStart::TooLate));
-        BoardRow { view, spec: spec.clone(), cells: line.cells(&self.window), late, too_late }
+        let no_start = view.current.as_ref().and_then(|slot| line.job.no_start_of(slot, now));
+        let view = JobView { no_start, ..view };
+        BoardRow { view, spec: spec.clone(), cells: line.cells(&self.window), late }
     }
 }

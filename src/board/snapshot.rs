@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::board::{Concern, ConcernKind, HourCell};
 use crate::job::JobSpec;
-use crate::observe::view::{JobView, NodeView};
+use crate::observe::view::{JobView, NoStart, NodeView};
 use crate::store::{Store, StoreError};
 use crate::text::message;
 
@@ -51,17 +51,17 @@ pub struct BoardRow {
     pub cells: Vec<HourCell>,
     /// The last success is older than `alert_after`.
     pub late: bool,
-    /// No node starts the current slot, whose start deadline has passed, though it is not done.
-    pub too_late: bool,
 }
 
 impl BoardRow {
+    /// Whether no node starts the current slot, whose start deadline has passed, though it is not done.
+    pub(crate) fn is_too_late(&self) -> bool {
+        self.view.no_start == Some(NoStart::TooLate)
+    }
+
     /// Whether nobody who looks would see a difference.
     pub(super) fn shows_the_same(&self, other: &Self) -> bool {
-        self.view == other.view
-            && self.cells == other.cells
-            && self.late == other.late
-            && self.too_late == other.too_late
+        self.view == other.view && self.cells == other.cells && self.late == other.late
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cli::session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::clock::between;
-use crate::observe::view::JobView;
+use crate::observe::view::{JobView, NoStart};
 use crate::slot::{SlotKey, SlotState};
 use crate::store::JobOrigin;
 
@@ -54,7 +54,8 @@ pub(crate) async fn list(args: &JobsArgs, console: &mut Console) -> Result<(), F
 
 /// A job that no node has in its file, in words.
 fn orphan(view: &JobView, store: &StoreArgs) -> String {
-    let since = view.last_planned.map(|at| format!(" since {}", instant(at))).unwrap_or_default();
+    let last = |at| format!(" (a node last had it there at {}, or within the hour after)", instant(at));
+    let since = view.last_planned.map(last).unwrap_or_default();
     let forget = store.command(format_args!("forget {}", view.job));
     format!("{} is not in any live node's file{since}; `{forget}` removes the job from this list", view.job)
 }
@@ -90,6 +91,12 @@ fn state(view: &JobView, console: &Console) -> Cell {
         }
         Some(SlotState::Pending | SlotState::Retrying) if view.paused.is_some() => format::text("paused"),
         Some(SlotState::Pending) | None if !view.enabled && view.origin == JobOrigin::File => format::text("disabled"),
+        Some(SlotState::Pending | SlotState::Retrying) if view.no_start == Some(NoStart::TooLate) => {
+            format::text("too late")
+        }
+        Some(SlotState::Pending | SlotState::Retrying) if view.no_start == Some(NoStart::NoNode) => {
+            format::text("no node")
+        }
         Some(state) => format::state(console, state),
         None => format::text("-"),
     }
@@ -104,11 +111,15 @@ fn failing(view: &JobView, now: DateTime<Utc>) -> Option<String> {
 
 /// When something happens next: the end of a wait within the slot, or the next tick.
 fn next(view: &JobView, now: DateTime<Utc>) -> Option<String> {
-    let slot = view.current.as_ref();
+    let slot = view.current.as_ref().filter(|_| view.no_start.is_none() && view.paused.is_none());
     let retry = slot.filter(|slot| slot.state == SlotState::Retrying).and_then(|slot| slot.retry_in_s);
     match retry.map(std::time::Duration::try_from_secs_f64) {
         Some(Ok(wait)) => Some(format!("retry in {}", brief(wait))),
-        _ => view.next_tick.map(|tick| relative(now, tick)),
+        _ => {
+            let tick = view.next_tick?;
+            let is_kept = view.paused.as_ref().is_some_and(|pause| pause.until.is_none_or(|end| end > tick));
+            Some(if is_kept { "paused".to_owned() } else { relative(now, tick) })
+        }
     }
 }
 
@@ -159,12 +170,22 @@ mod tests {
     fn a_job_that_cannot_start_says_why() {
         let slot = Some(SlotView::of(&fixture::untouched(), fixture::at(NOON), 3));
         let disabled = JobView { enabled: false, next_tick: None, ..view("off", slot.clone()) };
+        let waits = Some(SlotView::of(&fixture::waiting(), fixture::at(NOON), 3));
+        let kept = |name, no_start| JobView { no_start: Some(no_start), ..view(name, waits.clone()) };
         let paused = JobView { paused: PauseView::of(&fixture::pause(), fixture::at(NOON)), ..view("still", slot) };
         assert_eq!(
-            shown(&[disabled, paused, view("young", None)]),
+            shown(&[
+                disabled,
+                kept("late", NoStart::TooLate),
+                kept("lone", NoStart::NoNode),
+                paused,
+                view("young", None)
+            ]),
             "JOB    SLOT            STATE     ATTEMPTS  HOLDER  NEXT\n\
              off    2026-11-21T12Z  disabled  0/3       -       -\n\
-             still  2026-11-21T12Z  paused    0/3       -       in 48m\n\
+             late   2026-11-21T12Z  too late  1/3       -       in 48m\n\
+             lone   2026-11-21T12Z  no node   1/3       -       in 48m\n\
+             still  2026-11-21T12Z  paused    0/3       -       paused\n\
              young  -               -         -         -       in 48m\n"
         );
     }
@@ -198,8 +219,8 @@ mod tests {
         assert_eq!(line, "billing - not planned - - -");
         assert_eq!(
             orphan(&views[0], &StoreArgs::default()),
-            "billing is not in any live node's file since 2026-11-21T12:10:00Z; `cronward forget billing` removes the job from \
-             this list"
+            "billing is not in any live node's file (a node last had it there at 2026-11-21T12:10:00Z, or within the hour after); \
+             `cronward forget billing` removes the job from this list"
         );
     }
 

@@ -128,7 +128,15 @@ mod tests {
             ..JobSpec::new(JobName::new(name).unwrap(), schedule, Program::Direct(vec!["/bin/true".to_owned()]))
         };
         let entry = JobEntry { timezone: zone.to_owned(), ..crate::admin::fixture::entry(name) };
-        KnownJob { entry, spec: None, timetable: Timetable::of(&spec).unwrap(), known_since: None, orphaned: false }
+        KnownJob {
+            entry,
+            spec: None,
+            timetable: Timetable::of(&spec).unwrap(),
+            known_since: None,
+            here: false,
+            orphaned: false,
+            unmatched: false,
+        }
     }
 
     fn listed(jobs: &[&KnownJob], from: &str, count: usize) -> String {

@@ -35,7 +35,8 @@ pub(crate) struct ShowArgs {
 pub(crate) async fn show(args: &ShowArgs, console: &mut Console) -> Result<(), Failure> {
     let (session, address) = session::open_at(&args.store, console).await?;
     let (job, mut record) = lookup::find(&session, &args.slot).await?;
-    session.read_outputs(&mut record).await?;
+    let unreadable = session.read_outputs(&mut record).await?;
+    unreadable.iter().for_each(|error| console.warn(harmless(&error.to_string())));
     let latest = session.store.latest(std::slice::from_ref(record.slot.job())).await?.pop().unwrap_or_default();
     if args.output.json {
         let view = SlotView::of(&record, session.now, job.entry.max_attempts);

@@ -31,6 +31,7 @@ pub(crate) struct WhyArgs {
 pub(crate) async fn why(args: &WhyArgs, console: &mut Console) -> Result<(), Failure> {
     let session = session::open(&args.store, console).await?;
     let facts = why::facts(&session, &args.slot, args.store.command_line()).await?;
+    facts.unreadable.iter().for_each(|error| console.warn(harmless(error)));
     if args.output.json {
         return console.json(&why::view(&facts));
     }

@@ -44,6 +44,21 @@ pub(super) fn http(section: &Section<'_>) -> Option<HttpConfig> {
 /// Every user of the machine reaches a loopback address.
 pub(super) fn check(section: &Section<'_>, http: &HttpConfig) {
     let is_usable = section.ctx.errors() == 0;
+    let public = http.public_url.as_ref().and_then(|url| Url::parse(url).ok());
+    let path = public.as_ref().map(|url| url.path().trim_end_matches('/'));
+    if let Some(path) = path.filter(|path| *path != http.base_path.trim_end_matches('/')) {
+        let (shown, base) = (if path.is_empty() { "/" } else { path }, &http.base_path);
+        let message = format!(
+            "public_url has the path {shown}, and pages are served below {base}: links in messages lead nowhere"
+        );
+        let span = section.entry("public_url").map_or(section.span.clone(), |entry| entry.span());
+        section.ctx.warn(
+            "dead-links",
+            span,
+            message,
+            format!("let both end alike: base_path = {shown:?}, or public_url = \"https://…{base}\""),
+        );
+    }
     if is_usable && !http.has_auth() && http.listen.ip().is_loopback() {
         let message = "without [http.auth] every user of this machine may look at everything on the port";
         section.ctx.note(

@@ -49,6 +49,11 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
+    /// Whether a node with these labels may claim it.
+    pub fn fits(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.only_on.iter().all(|(label, value)| labels.get(label) == Some(value))
+    }
+
     /// A job with the defaults of `jobs.toml`.
     pub fn new(name: JobName, schedule: impl Into<String>, program: Program) -> Self {
         Self {

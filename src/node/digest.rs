@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use crate::clock::Mono;
 use crate::drive::Occupancy;
+use crate::error::ErrorKind;
 use crate::event::Event;
 use crate::job::JobName;
 use crate::observe::Observer;
@@ -57,6 +58,8 @@ struct Failing {
     /// Since the first error.
     in_all: u64,
     heard: bool,
+    /// What is wrong at the store does not pass by itself, and each slot tells it once: that none tells it again is no end.
+    stays: bool,
     quiet_since: Option<Mono>,
     told: Option<Mono>,
 }
@@ -76,7 +79,9 @@ impl Observer for Digest {
         let Some(slot) = slot else { return };
         match event {
             Event::Shed => self.with(|state| state.shed.add(slot)),
-            Event::StoreFailed { error, .. } => self.with(|state| state.failing.add(error)),
+            Event::StoreFailed { kind, error, .. } => {
+                self.with(|state| state.failing.add(error, *kind == ErrorKind::Corrupt));
+            }
             Event::Closed { verdict } => self.with(|state| {
                 let shed = state.shed.close(slot);
                 if *verdict == Verdict::Missed && !shed {
@@ -146,7 +151,8 @@ impl Shed {
 }
 
 impl Failing {
-    fn add(&mut self, message: &str) {
+    fn add(&mut self, message: &str, stays: bool) {
+        self.stays |= stays;
         self.slots += 1;
         self.in_all += 1;
         self.heard = true;
@@ -166,13 +172,13 @@ impl Failing {
             return Some(Event::StoreFailing { slots, error: self.last.clone().unwrap_or_default() });
         }
         let over = store_up && self.quiet_since.is_some_and(|since| now.since(since) >= QUIET);
-        if !over {
+        if !over || (self.stays && self.slots > 0) {
             return None;
         }
-        let (in_all, told) = (self.in_all, self.told);
+        let (in_all, told, stays) = (self.in_all, self.told, self.stays);
         // One that follows soon is told in the same minute's line.
         *self = Self { told, ..Self::default() };
-        Some(Event::StoreFailingOver { slots: in_all })
+        (!stays).then_some(Event::StoreFailingOver { slots: in_all })
     }
 }
 
@@ -207,7 +213,7 @@ impl DigestState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::{ErrorKind, Op};
+    use crate::error::Op;
 
     const IDLE: Occupancy = Occupancy { waiting: 0, running: 0, is_full: false };
 
@@ -242,6 +248,18 @@ mod tests {
         }
         let line = |shed, jobs| Event::Overloaded { shed, jobs, waiting: 0, running: 0, full: false };
         assert_eq!(told, [line(2, 2), line(120, 2), line(120, 2)]);
+    }
+
+    #[test]
+    fn what_the_store_holds_that_is_not_ours_is_told_without_an_end_that_nobody_saw() {
+        let digest = Digest::default();
+        let failed = |kind| Event::StoreFailed { op: Op::Claim, kind, error: "another type".to_owned() };
+        for (kind, ends) in [(ErrorKind::Timeout, 1), (ErrorKind::Corrupt, 0)] {
+            digest.event(Some(&slot("a", 0)), &failed(kind));
+            let told: Vec<Event> = (0..120).flat_map(|second| digest.due(at(second), IDLE, false, true)).collect();
+            let over = told.iter().filter(|event| matches!(event, Event::StoreFailingOver { .. })).count();
+            assert_eq!((told.len() - over, over), (1, ends), "{told:?}");
+        }
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl NodeMachine {
 
     /// A request found the store away: the next beat asks whether it answers.
     pub const fn handle_store_away(&mut self) {
-        self.membership.probe();
+        self.membership.heartbeat_soon();
     }
 
     /// Plans ahead and does what is due once in a while.
@@ -280,7 +280,8 @@ impl NodeMachine {
         if self.leave_by.is_some() {
             return Err(TriggerRefusal::Leaving);
         }
-        let spec = request.judge(&self.plan, &self.identity.labels, now.wall)?;
+        let node = (&*self.plan.jobs, &self.identity.labels);
+        let spec = TriggerRefusal::judge(&request.slot, request.past, node, now.wall)?;
         if !self.active.make_room(&request.slot) {
             return Err(TriggerRefusal::Driven);
         }
@@ -327,6 +328,8 @@ impl NodeMachine {
         self.out.push_back(Action::Emit(Event::Reloaded { jobs, changed: changed.into_iter().collect() }));
         self.tell_plan();
         self.membership.plan += 1;
+        // Which jobs a node has in its file others know from its heartbeats alone.
+        self.membership.heartbeat_soon();
         for slot in reopened {
             self.start_again(now, slot, now.wall);
         }

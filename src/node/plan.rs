@@ -83,7 +83,7 @@ impl Plan {
     pub(super) fn compile(&self, identity: &Identity) -> Result<BTreeMap<JobName, Entry>, ScheduleError> {
         let mut entries = BTreeMap::new();
         for spec in self.jobs.iter().filter(|spec| spec.enabled) {
-            let ours = spec.only_on.iter().all(|(label, value)| identity.labels.get(label) == Some(value));
+            let ours = spec.fits(&identity.labels);
             let entry = Entry { spec: Arc::clone(spec), timetable: Timetable::of(spec)?, ours };
             entries.insert(spec.name.clone(), entry);
         }

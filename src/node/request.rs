@@ -7,7 +7,6 @@ use std::sync::Arc;
 use chrono::{DateTime, Utc};
 
 use crate::job::JobSpec;
-use crate::node::plan::Plan;
 use crate::schedule::Timetable;
 use crate::slot::{Audit, Slot};
 
@@ -53,30 +52,28 @@ impl TriggerRefusal {
     pub const fn is_of_this_node(self) -> bool {
         matches!(self, Self::Leaving | Self::NotInFile | Self::OtherNodes | Self::NoSuchSlot)
     }
-}
 
-impl TriggerRequest {
-    /// The job as the plan has it, if a node with these labels may run the slot now. A job that is disabled runs nothing by itself, and
-    /// may be asked for.
-    pub(super) fn judge(
-        &self,
-        plan: &Plan,
-        labels: &BTreeMap<String, String>,
+    /// The job as the node's file has it, if a node with these jobs and labels may run the slot now; `past` asks also for one that has
+    /// ended. A job that is disabled runs nothing by itself, and may be asked for.
+    pub(crate) fn judge(
+        slot: &Slot,
+        past: bool,
+        (jobs, labels): (&[Arc<JobSpec>], &BTreeMap<String, String>),
         now: DateTime<Utc>,
-    ) -> Result<Arc<JobSpec>, TriggerRefusal> {
-        let spec = plan.jobs.iter().find(|spec| spec.name == *self.slot.job()).ok_or(TriggerRefusal::NotInFile)?;
-        if !spec.only_on.iter().all(|(label, value)| labels.get(label) == Some(value)) {
-            return Err(TriggerRefusal::OtherNodes);
+    ) -> Result<Arc<JobSpec>, Self> {
+        let spec = jobs.iter().find(|spec| spec.name == *slot.job()).ok_or(Self::NotInFile)?;
+        if !spec.fits(labels) {
+            return Err(Self::OtherNodes);
         }
         let timetable = Timetable::of(spec).ok();
-        if timetable.and_then(|timetable| timetable.slot_with_key(self.slot.key())).as_ref() != Some(&self.slot) {
-            return Err(TriggerRefusal::NoSuchSlot);
+        if timetable.and_then(|timetable| timetable.slot_with_key(slot.key())).as_ref() != Some(slot) {
+            return Err(Self::NoSuchSlot);
         }
-        if now < self.slot.start() {
-            return Err(TriggerRefusal::Early);
+        if now < slot.start() {
+            return Err(Self::Early);
         }
-        if now >= self.slot.end() && !self.past {
-            return Err(TriggerRefusal::Over);
+        if now >= slot.end() && !past {
+            return Err(Self::Over);
         }
         Ok(Arc::clone(spec))
     }

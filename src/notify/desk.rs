@@ -27,6 +27,9 @@ const NEWS_OF_NODES: Duration = Duration::from_secs(600);
 /// The pauses that the store knows of, and its clock when it said so.
 pub(super) type PausesAt = (DateTime<Utc>, Vec<(JobName, Pause)>);
 
+/// Lost nodes, each with when it was heard last.
+type LostNodes = BTreeSet<(NodeName, DateTime<Utc>)>;
+
 /// What a look at the store has found. What could not be read is not there.
 #[derive(Debug, Default)]
 pub(super) struct Sighting {
@@ -62,8 +65,10 @@ pub(super) struct Dispatch {
     subscriptions: BTreeMap<String, Subscription>,
     /// Jobs that were paused at the last look; none before the first.
     paused: Option<BTreeMap<JobName, DateTime<Utc>>>,
-    /// Nodes that were lost at the last look; none before the first.
-    lost: Option<BTreeSet<(NodeName, DateTime<Utc>)>>,
+    /// Nodes that were lost at the last look and of which nothing is to be told any more; none before the first.
+    lost: Option<LostNodes>,
+    /// Nodes that were lost at the last look for the first time: after an outage of the store all are, until they are heard again.
+    doubted: LostNodes,
 }
 
 impl Dispatch {
@@ -75,6 +80,7 @@ impl Dispatch {
             subscriptions: BTreeMap::new(),
             paused: None,
             lost: None,
+            doubted: LostNodes::new(),
         }
     }
 
@@ -186,19 +192,23 @@ impl Dispatch {
         if lost.clone().any(|node| node.node == self.node) {
             return;
         }
-        let lost: BTreeSet<(NodeName, DateTime<Utc>)> =
-            lost.map(|node| (node.node.clone(), whole_seconds(node.seen))).collect();
-        let before = self.lost.replace(lost.clone());
-        let is_new = |(node, seen): &&(NodeName, DateTime<Utc>)| match &before {
-            Some(before) => !before.contains(&(node.clone(), *seen)),
-            None => between(*seen, now.wall) < NEWS_OF_NODES,
+        let lost: LostNodes = lost.map(|node| (node.node.clone(), whole_seconds(node.seen))).collect();
+        let is_news = |node: &(NodeName, DateTime<Utc>)| match &self.lost {
+            Some(known) => !known.contains(node),
+            None => between(node.1, now.wall) < NEWS_OF_NODES,
         };
-        let notices: Vec<Notice> = lost
-            .iter()
-            .filter(is_new)
-            .map(|(node, seen)| Notice::of_node(NoticeKind::NodeSilent, node, *seen))
-            .collect();
-        notices.iter().for_each(|notice| self.tell(now, notice));
+        let (news, known): (LostNodes, LostNodes) = lost.into_iter().partition(is_news);
+        let (sure, doubted): (LostNodes, LostNodes) = news.into_iter().partition(|node| self.doubted.contains(node));
+        for (node, seen) in &sure {
+            self.tell(now, &Notice::of_node(NoticeKind::NodeSilent, node, *seen));
+        }
+        self.lost = Some(&known | &sure);
+        self.doubted = doubted;
+    }
+
+    /// Whether there are lost nodes that are to be looked at once more before they are told of.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        !self.doubted.is_empty()
     }
 
     fn remind(&mut self, now: Now) {

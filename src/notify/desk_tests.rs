@@ -144,9 +144,16 @@ fn a_node_that_is_lost_is_told_once_and_one_that_stopped_never() {
     let own = |state| NodeView { node: NodeName::new("n1").unwrap(), ..node(state, 30) };
     bench.see(found(vec![own(NodeState::Lost), node(NodeState::Lost, 30)]));
     assert_eq!(bench.pending(), of(&[]));
-    bench.see(found(vec![own(NodeState::Alive), node(NodeState::Lost, 30)]));
-    bench.see(found(vec![own(NodeState::Alive), node(NodeState::Lost, 30)]));
-    assert_eq!(bench.pending(), of(&[("all", 1)]));
+    // After an outage of the store it is heard again, and then lost indeed.
+    bench.see(found(vec![own(NodeState::Alive), node(NodeState::Lost, 40)]));
+    assert!(bench.desk.is_in_doubt());
+    bench.see(found(vec![own(NodeState::Alive), node(NodeState::Alive, 1)]));
+    assert!(!bench.desk.is_in_doubt());
+    for (pending, doubted) in [(0, true), (1, false), (1, false)] {
+        bench.see(found(vec![own(NodeState::Alive), node(NodeState::Lost, 30)]));
+        let told = if pending == 0 { of(&[]) } else { of(&[("all", pending)]) };
+        assert_eq!((bench.pending(), bench.desk.is_in_doubt()), (told, doubted));
+    }
 }
 
 #[test]

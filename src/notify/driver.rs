@@ -1,6 +1,6 @@
 //! Drives the desk with a runtime: asks the store, writes letters, sends them. No run waits for it, and it decides nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::clock::{Clock, Mono};
 use crate::config::Sinks;
 use crate::drive::timers;
 use crate::exec::Launcher;
-use crate::job::{Namespace, NodeName};
+use crate::job::{JobName, Namespace, NodeName};
 use crate::message::{Delivery, MessageKey, Telling, Topic};
 use crate::notify::desk::{Dispatch, LookRequest, PausesAt, Sighting};
 use crate::notify::ear::{NoticeEar, Word};
@@ -24,8 +24,8 @@ use crate::notify::pace::Tally;
 use crate::notify::sinks::{Receipt, Sink, Ways};
 use crate::observe::view::NodeView;
 use crate::schedule::Timetable;
-use crate::slot::{Slot, SlotRecord, Token};
-use crate::store::{Store, inspect_each};
+use crate::slot::{JobLatest, Slot, SlotRecord, Token};
+use crate::store::{HEARD_AGAIN, Store, inspect_each};
 
 /// Between two looks at the store.
 const LOOK: Duration = Duration::from_secs(60);
@@ -290,7 +290,13 @@ impl Notifier {
             Some(Done::Told(key, telling)) => self.desk.courier.handle_telling(now, &key, telling),
             Some(Done::Answered(sink, answer)) => self.desk.courier.handle_answer(now, &sink, &answer),
             Some(Done::Recorded(key, recorded)) => self.desk.courier.handle_recorded(now, &key, recorded),
-            Some(Done::Looked(found)) => self.desk.see(now, found),
+            Some(Done::Looked(found)) => {
+                self.desk.see(now, found);
+                if self.desk.is_in_doubt() {
+                    let again = now.mono + HEARD_AGAIN;
+                    self.next_look = self.next_look.map(|at| at.min(again));
+                }
+            }
             // A task that panicked has said so; what it was about is asked again at the next start.
             None => {}
         }
@@ -347,8 +353,16 @@ async fn pauses(store: &dyn Store) -> Option<PausesAt> {
     Some((now, store.pauses().await.ok()?.into_iter().collect()))
 }
 
-/// The items with what the store has of their slots; of one alone with its output too.
+/// The items with what their jobs have come to and what the store has of their slots; of one alone with its output too.
 async fn with_records(store: &dyn Store, mut items: Vec<LetterItem>, digest: bool) -> Vec<LetterItem> {
+    let names: BTreeSet<JobName> = items.iter().filter_map(|item| item.notice.job().cloned()).collect();
+    let names: Vec<JobName> = names.into_iter().collect();
+    if let (false, Ok(latest)) = (names.is_empty(), store.latest(&names).await) {
+        let latest: BTreeMap<&JobName, JobLatest> = names.iter().zip(latest).collect();
+        for item in &mut items {
+            item.known.latest = item.notice.job().and_then(|job| latest.get(job)).cloned();
+        }
+    }
     let slots: Vec<Option<Slot>> = items.iter().map(slot_of).collect();
     let asked: Vec<Slot> = slots.iter().flatten().cloned().collect();
     if asked.is_empty() {

@@ -10,10 +10,10 @@ use crate::config::{SinkConfig, format_duration};
 use crate::event::NoticeKind;
 use crate::job::{JobName, JobSpec, Namespace, NodeName};
 use crate::message::MessageKey;
-use crate::notify::notice::{Notice, message_id, run_uuid};
+use crate::notify::notice::{Notice, digest_id, message_id, run_uuid};
 use crate::notify::texts::{self, Texts, fill};
 use crate::observe::view::SlotView;
-use crate::slot::{OutputTail, RunRecord, SlotRecord};
+use crate::slot::{JobLatest, Outcome, OutputTail, RunRecord, SlotKey, SlotRecord};
 use crate::text;
 
 /// Lines of output that a person reads in a message.
@@ -42,6 +42,8 @@ pub(super) struct Particulars {
     pub(super) spec: Option<Arc<JobSpec>>,
     pub(super) record: Option<SlotRecord>,
     pub(super) output: Option<OutputTail>,
+    /// What the job has come to by now: a message may be late.
+    pub(super) latest: Option<JobLatest>,
 }
 
 /// A notice with all that is known about it.
@@ -81,6 +83,8 @@ pub(super) struct Ping {
     pub(super) job: JobName,
     pub(super) run: String,
     pub(super) output: String,
+    /// A later slot has ended: this one is no news to a check.
+    pub(super) outdated: bool,
 }
 
 impl Letter {
@@ -108,6 +112,7 @@ impl Letter {
             kind: item.notice.kind,
             run: run_uuid(&sender.namespace, &job, slot),
             job,
+            outdated: later_end(&item.known).is_some_and(|ended| ended > slot),
             output: item.known.output.as_ref().filter(|_| sink.output).map_or(String::new(), |tail| end_of(&tail.text)),
         });
         let kind = item.notice.kind.as_str();
@@ -121,7 +126,7 @@ impl Letter {
         let texts = texts::of(sink.lang);
         let mut kinds: BTreeMap<NoticeKind, usize> = BTreeMap::new();
         items.iter().for_each(|item| *kinds.entry(item.notice.kind).or_default() += 1);
-        let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {}", kind.as_str())).collect();
+        let kinds: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {}", (texts.kind)(*kind))).collect();
         let values = [("count", items.len().to_string()), ("kinds", kinds.join(", "))];
         let title = fill_owned(texts.digest, &values);
         let mut lines: Vec<String> = items.iter().take(NAMED).map(|item| sentence(item, texts)).collect();
@@ -132,7 +137,7 @@ impl Letter {
         lines.extend(sink.footer.clone());
         let events: Vec<Value> = items.iter().map(|item| event(item, sender, &sentence(item, texts))).collect();
         let ids: Vec<String> = items.iter().map(|item| message_id(&sender.namespace, &item.key)).collect();
-        let id = ids.first().cloned().unwrap_or_default();
+        let id = digest_id(&ids);
         let data = json!({ "namespace": sender.namespace, "node": sender.node, "text": title, "events": events });
         let json = json!({ "type": "digest", "id": id, "timestamp": stamp(now), "data": data });
         let title = titled(sink, &title);
@@ -206,11 +211,26 @@ fn sentence(item: &LetterItem, texts: &Texts) -> String {
         ("nodes", nodes(known)),
         ("used", text(used.map(|used| used.to_string()))),
         ("max", text(known.spec.as_ref().map(|spec| spec.policy.max_attempts.to_string()))),
-        ("how", run.map_or_else(|| "?".to_owned(), |run| how(run, texts))),
+        ("how", run.map_or_else(|| "?".to_owned(), |run| how(run, known.spec.as_deref(), texts))),
         ("after", text(known.spec.as_ref().and_then(|spec| spec.alert_after).map(format_duration))),
         ("at", text(notice.stamp.map(stamp))),
     ];
     fill_owned(chosen(item, texts), &values)
+}
+
+/// The newest slot of the job that has ended, as far as is known.
+fn later_end(known: &Particulars) -> Option<SlotKey> {
+    let latest = known.latest.as_ref()?;
+    let ended = latest.end.map(|end| end.slot).max(latest.failing.map(|failing| failing.last));
+    ended.max(latest.success.map(|success| success.slot))
+}
+
+/// That the job has succeeded since, where the message comes after that.
+fn since(item: &LetterItem, texts: &Texts) -> Option<String> {
+    let late = matches!(item.notice.kind, NoticeKind::Failed | NoticeKind::Missed | NoticeKind::AttemptFailed);
+    let success =
+        item.known.latest.as_ref()?.success.filter(|success| late && item.notice.slot < Some(success.slot))?;
+    Some(fill(texts.since, &[("slot", &success.slot.to_string()), ("at", &stamp(success.at))]))
 }
 
 /// Which sentence it is, by what is known.
@@ -241,8 +261,16 @@ fn nodes(known: &Particulars) -> String {
     names.join(", ")
 }
 
-fn how(run: &RunRecord, texts: &Texts) -> String {
+fn how(run: &RunRecord, spec: Option<&JobSpec>, texts: &Texts) -> String {
     match (run.exit_code, run.signal, run.outcome) {
+        // Which signal ended it is the timeout's doing.
+        (_, _, Some(Outcome::Timeout)) => {
+            let after = spec.and_then(|spec| spec.policy.timeout).map(format_duration);
+            after.map_or_else(
+                || fill(texts.outcome, &[("outcome", Outcome::Timeout.as_str())]),
+                |after| fill(texts.timeout, &[("after", &after)]),
+            )
+        }
         (Some(code), _, _) => fill(texts.exit, &[("code", &code.to_string())]),
         (None, Some(signal), _) => fill(texts.signal, &[("code", &signal.to_string())]),
         (None, None, outcome) => {
@@ -254,6 +282,7 @@ fn how(run: &RunRecord, texts: &Texts) -> String {
 fn lines(item: &LetterItem, sender: &Sender, texts: &Texts, output: bool, now: DateTime<Utc>) -> Vec<String> {
     let LetterItem { notice, known, .. } = item;
     let mut lines = Vec::new();
+    lines.extend(since(item, texts));
     lines.extend(notice.beside.as_ref().map(|node| fill(texts.beside, &[("node", node.as_str())])));
     lines.extend(notice.words.as_ref().map(|words| text::message(words, LONGEST_LINE)));
     let message = run_of(item).and_then(|run| run.message.as_ref()).filter(|_| output && is_trouble(notice.kind));
@@ -300,7 +329,12 @@ fn command(item: &LetterItem, texts: &Texts, now: DateTime<Utc>) -> Option<Strin
         (NoticeKind::Failed, Some(slot)) if is_over => {
             (texts.rerun, format!("cronward reset {job}@{slot} && cronward trigger {job}@{slot} --past"))
         }
-        (NoticeKind::Failed, Some(slot)) => (texts.rerun, format!("cronward reset {job}@{slot}")),
+        (NoticeKind::Failed, Some(slot)) => {
+            let end = item.known.record.as_ref().map(|record| stamp(record.slot.end())).unwrap_or_default();
+            let (before, after) =
+                (format!("cronward reset {job}@{slot}"), format!("cronward trigger {job}@{slot} --past"));
+            return Some(fill(texts.rerun_now, &[("end", &end), ("command", &before), ("then", &after)]));
+        }
         (NoticeKind::Missed, Some(slot)) => (texts.rerun, format!("cronward trigger {job}@{slot} --past")),
         (NoticeKind::Overlap | NoticeKind::AttemptFailed, Some(slot)) => {
             (texts.look, format!("cronward why {job}@{slot}"))
@@ -325,6 +359,7 @@ fn event(item: &LetterItem, sender: &Sender, sentence: &str) -> Value {
         "number": notice.number,
         "slots": notice.slots,
         "about": notice.about,
+        "reason": notice.words,
         "text": sentence,
         "owner": spec.and_then(|spec| spec.owner.as_deref()),
         "runbook": spec.and_then(|spec| spec.runbook.as_deref()),

@@ -67,7 +67,7 @@ fn item(kind: NoticeKind) -> LetterItem {
     (record.attempts, record.runs) = (3, vec![run(1, "a"), run(2, "b"), run(3, "c")]);
     let text = "one\ntwo\nthree\nfour\n\x1b[2Jfive\n\nsix\n".to_owned();
     let output = Some(OutputTail { text, dropped_bytes: 0 });
-    let known = Particulars { spec: Some(Arc::new(spec)), record: Some(record), output };
+    let known = Particulars { spec: Some(Arc::new(spec)), record: Some(record), output, latest: None };
     LetterItem { key: notice.key("ops").unwrap(), notice, known }
 }
 
@@ -84,8 +84,62 @@ fn the_sentence_comes_first_then_the_output_whose_it_is_and_what_mends_it() {
          Last lines of the output:\n  two\n  three\n  four\n  \\x1b[2Jfive\n  six\n\
          Owner: billing team\nRunbook: https://wiki.example/billing\n\
          Page: https://cron.example/ops/jobs/billing/2026-11-21T14Z\n\
-         To run it again: cronward reset billing@2026-11-21T14Z"
+         To run it again: cronward reset billing@2026-11-21T14Z; from 2026-11-21T15:00:00Z on, then also: cronward trigger \
+         billing@2026-11-21T14Z --past"
     );
+}
+
+#[test]
+fn an_attempt_that_took_too_long_is_said_to_have_timed_out_and_not_to_have_been_killed() {
+    let mut item = item(NoticeKind::Failed);
+    let mut record = item.known.record.take().unwrap();
+    let last = record.runs.last_mut().unwrap();
+    (last.outcome, last.exit_code, last.signal) = (Some(Outcome::Timeout), None, Some(15));
+    item.known.record = Some(record);
+    Arc::make_mut(item.known.spec.as_mut().unwrap()).policy.timeout = None;
+    let title = |item: &LetterItem, lang| Letter::of(item, &sender(), &sink(lang), now()).title;
+    assert!(title(&item, Lang::En).ends_with("; ended as timeout"), "{}", title(&item, Lang::En));
+    let spec = Arc::make_mut(item.known.spec.as_mut().unwrap());
+    spec.policy.timeout = Some(Duration::from_secs(90));
+    assert!(title(&item, Lang::En).ends_with("; timeout after 1m 30s"), "{}", title(&item, Lang::En));
+    assert!(title(&item, Lang::Zh).contains("1m 30s"), "{}", title(&item, Lang::Zh));
+}
+
+#[test]
+fn a_message_that_comes_late_says_that_the_job_has_succeeded_since_and_turns_no_check_back() {
+    use crate::slot::LastSuccess;
+    let mut item = item(NoticeKind::Failed);
+    let success = |key: &str| LastSuccess { slot: key.parse().unwrap(), at: now() };
+    for (key, since) in [("2026-11-21T13Z", false), ("2026-11-21T15Z", true)] {
+        item.known.latest = Some(JobLatest { success: Some(success(key)), ..JobLatest::default() });
+        let letter = Letter::of(&item, &sender(), &sink(Lang::En), now());
+        assert_eq!(
+            letter.lines[0].starts_with("slot 2026-11-21T15Z succeeded since, at "),
+            since,
+            "{:?}",
+            letter.lines
+        );
+        assert_eq!(letter.ping.unwrap().outdated, since);
+    }
+}
+
+#[test]
+fn a_digest_has_an_identity_of_its_own_which_is_that_of_what_it_tells() {
+    let items: Vec<LetterItem> = [NoticeKind::Failed, NoticeKind::Missed, NoticeKind::Late].map(item).into();
+    let id = |items: &[LetterItem]| Letter::digest(items, &sender(), &sink(Lang::En), now()).id;
+    let all = id(&items);
+    assert_ne!(all, id(&items[..2]));
+    assert!(items.iter().all(|item| message_id(&sender().namespace, &item.key) != all));
+    let turned: Vec<LetterItem> = items.iter().rev().cloned().collect();
+    assert_eq!(id(&turned), all, "each node tells the same");
+}
+
+#[test]
+fn programs_are_told_why_somebody_paused_a_job_or_a_file_was_refused() {
+    let mut item = item(NoticeKind::Paused);
+    item.notice.words = Some("ana@ops-1: upgrade".to_owned());
+    let letter = Letter::of(&item, &sender(), &sink(Lang::En), now());
+    assert_eq!(letter.json["data"]["reason"], json!("ana@ops-1: upgrade"));
 }
 
 #[test]

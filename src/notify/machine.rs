@@ -240,7 +240,14 @@ impl Courier {
         self.put_off(&left, now.mono);
     }
 
-    fn send(&mut self, now: Now, sink: &str, held: Vec<MessageKey>, digest: bool) {
+    fn send(&mut self, now: Now, sink: &str, mut held: Vec<MessageKey>, digest: bool) {
+        // As it happened, as far as this node knows.
+        held.sort_by_cached_key(|key| {
+            self.entries.get(key).map(|entry| {
+                let happened = entry.notice.happened().unwrap_or(entry.learned.wall);
+                (happened, entry.learned.mono, entry.notice.step())
+            })
+        });
         let mut notices = Vec::new();
         for key in &held {
             if let Some(entry) = self.entries.get_mut(key) {

@@ -32,6 +32,24 @@ pub(super) struct Notice {
 }
 
 impl Notice {
+    /// When what it tells of was, as far as its name says.
+    pub(super) fn happened(&self) -> Option<DateTime<Utc>> {
+        let names_an_earlier_slot =
+            matches!(self.kind, NoticeKind::Recovered | NoticeKind::Reminder | NoticeKind::Late);
+        self.slot.filter(|_| !names_an_earlier_slot).map(SlotKey::start).or(self.stamp)
+    }
+
+    /// Where it stands among those about one slot.
+    pub(super) const fn step(&self) -> u8 {
+        match self.kind {
+            NoticeKind::Started => 0,
+            NoticeKind::AttemptFailed => 1,
+            NoticeKind::Succeeded => 3,
+            NoticeKind::Recovered => 4,
+            _ => 2,
+        }
+    }
+
     /// About a slot of a job.
     pub(super) fn of_slot(kind: NoticeKind, job: &JobName, slot: SlotKey) -> Self {
         Self { slot: Some(slot), ..Self::of_job(kind, job) }
@@ -123,6 +141,13 @@ impl Notice {
 pub(super) fn message_id(namespace: &Namespace, key: &MessageKey) -> String {
     let digest = digest(&[namespace.as_str(), key.topic().as_str(), key.subject(), key.sink()]);
     digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The identity of one message about several: another one where it is about others.
+pub(super) fn digest_id(ids: &[String]) -> String {
+    let mut sorted: Vec<&str> = ids.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    digest(&sorted).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The identity of a run of a slot for those who want a UUID: version 8, made of a hash (RFC 9562).

@@ -93,6 +93,8 @@ pub use locks::{LockStore, LockWakeups};
 pub use open::{capability, check_url, client_command, examine, forget, stations, where_kept};
 pub use open::{migrate, open, open_locks, open_locks_with_clock, open_with_clock};
 pub use options::StoreOptions;
+#[cfg(any(feature = "http", feature = "notify"))]
+pub(crate) use registry::HEARD_AGAIN;
 pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]

@@ -17,6 +17,10 @@ pub const HEARTBEAT: Duration = Duration::from_secs(10);
 /// No node for this long: nobody was alive. Also how long before its last heartbeat a node may have died.
 pub const SILENCE: Duration = HEARTBEAT.saturating_mul(2);
 
+/// After an outage of the store each node that is alive is heard again within this: a heartbeat, and the time to send it.
+#[cfg(any(feature = "http", feature = "notify"))]
+pub(crate) const HEARD_AGAIN: Duration = HEARTBEAT.saturating_add(Duration::from_secs(5));
+
 /// Who made the registry know a job, and so who has its command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

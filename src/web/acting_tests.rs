@@ -107,8 +107,9 @@ impl Port {
         let (sender, commands) = mpsc::channel(8);
         let line = CommandLine { config: Some("jobs.toml".to_owned()), ..CommandLine::default() };
         let (store, node) = (Arc::clone(&scene.store), "a".parse().unwrap());
+        let labels = std::collections::BTreeMap::new();
         let operations =
-            Operations { store, jobs, commands: sender, node, retention: crate::admin::fixture::KEPT, line };
+            Operations { store, jobs, commands: sender, node, labels, retention: crate::admin::fixture::KEPT, line };
         let gate = Arc::new(Gate::open(&http).unwrap());
         let sources = Sources {
             clock: Arc::new(scene.clock.clone()),
@@ -353,6 +354,72 @@ async fn a_node_that_cannot_run_the_job_names_one_that_can() {
     // The node's loop has ended.
     let gone = port.ask("/jobs/billing/trigger", &json!({})).await;
     assert!(gone.status == 409 && gone.detail().contains("shutting down"), "{}", gone.body);
+}
+
+#[tokio::test]
+async fn the_page_after_an_action_says_what_is_recorded_and_believes_no_address() {
+    let mut port = Port::new().await;
+    let (cookie, token) = port.logged_in().await;
+    port.scene.fail("billing", "b").await;
+    let page = async |port: &Port, path: &str| {
+        let answer = port.send("GET", path, &[("cookie", &cookie)], "").await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        answer.body
+    };
+    let path = "/jobs/billing/2026-11-21T14Z";
+    for word in ["reset", "mark-done", "unlock", "gone"] {
+        let before = page(&port, &format!("{path}?did={word}")).await;
+        assert!(!before.contains("Recorded"), "{word}: {before}");
+    }
+    assert!(page(&port, &format!("{path}?did=trigger")).await.contains("This node was asked to run it."));
+    let done = port.form(&format!("{path}/reset"), &cookie, &format!("token={token}")).await;
+    let told = done.header("location").to_owned();
+    assert_eq!(told, format!("{path}?did=reset"));
+    assert!(page(&port, &told).await.contains("Recorded: reset."));
+    assert!(page(&port, &format!("{path}?did=retry")).await.contains("Recorded: retry."), "it resets");
+    assert!(!page(&port, &format!("{path}?did=mark-done")).await.contains("Recorded"));
+    port.scene.pass(10);
+    assert!(!page(&port, &told).await.contains("Recorded"), "an address that was kept");
+    let paused = "/jobs/billing?did=pause";
+    assert!(!page(&port, paused).await.contains("Recorded"));
+    port.ask("/jobs/billing/pause", &json!({})).await;
+    let page = page(&port, paused).await;
+    assert!(page.contains("Recorded: pause.") && page.contains("/jobs/billing/resume"), "{page}");
+    // The time that a page is made by may be a second old.
+    port.scene.clock.advance(Duration::from_millis(500));
+    port.ask("/jobs/billing/resume", &json!({})).await;
+    let resumed = port.send("GET", "/jobs/billing?did=resume", &[("cookie", &cookie)], "").await.body;
+    assert!(resumed.contains("Recorded: resume.") && !resumed.contains("/jobs/billing/resume"), "{resumed}");
+}
+
+#[tokio::test]
+async fn a_run_that_this_node_cannot_make_is_refused_by_its_form_and_resets_nothing() {
+    let mut port = Port::new().await;
+    port.scene.register("mail", "0 * * * *").await;
+    port.scene.node("c", &["mail"]).await;
+    let (cookie, token) = port.logged_in().await;
+    let form = port.chinese("/jobs/mail/trigger", &cookie, None).await.body;
+    assert!(form.contains("该节点的配置文件中没有") && !form.contains("class=\"panel form\""), "{form}");
+    for _ in 0..3 {
+        port.scene.fail("mail", "c").await;
+        port.scene.pass(2);
+    }
+    let attempts = async |port: &Port| {
+        let slot = Slot::parse("mail", "2026-11-21T14Z", "2026-11-21T15Z").unwrap();
+        port.scene.store.inspect(&[slot]).await.unwrap().1.pop().unwrap().used()
+    };
+    let used = attempts(&port).await;
+    assert!(used > 0);
+    port.scene.pass(60);
+    let path = "/jobs/mail/2026-11-21T14Z/retry";
+    let refused = port.form(path, &cookie, &format!("token={token}&reason=x&past=true")).await;
+    assert!(
+        refused.status == 409 && refused.body.contains("the file of this node does not have the job"),
+        "{}",
+        refused.body
+    );
+    assert_eq!(attempts(&port).await, used);
+    assert!(port.commands.try_recv().is_err(), "no node was asked");
 }
 
 #[tokio::test]

@@ -19,6 +19,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
             ("next_tick", "time?"),
             ("latest", "Latest"),
             ("current", "Slot?"),
+            ("no_start", "string?"),
         ],
     ),
     ("Pause", &[("since", "time"), ("until", "time?"), ("who", "string"), ("host", "string"), ("why", "string")]),

@@ -75,7 +75,9 @@ pub(super) enum ProblemDetail {
     WrongTokens,
     #[error("every user of the machine can read the tokens file, and could sign a login: chmod o-r the file")]
     OpenTokens,
-    #[error("the proxy tells no role of yours")]
+    #[error("the proxy named no user: its user header is missing, empty, there twice, too long, or no text")]
+    NoProxyUser,
+    #[error("the proxy tells no role of yours: it is viewer or operator, and told once")]
     NoRole,
     #[error("your role may not do this")]
     SmallRole,

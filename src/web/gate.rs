@@ -86,7 +86,7 @@ impl Gate {
             (None, _) if self.proxy.is_none() => {
                 Ok(Bearer { name: "anybody".to_owned(), role: Role::Viewer, way: Way::Anybody })
             }
-            (None, _) => Err(Problem::unauthorized()),
+            (None, _) => Err(Problem::no_proxy_user()),
         }
     }
 
@@ -159,6 +159,16 @@ pub(super) fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> 
     }
 }
 
+/// The same of a header that a proxy writes, which may name people in any script.
+fn named<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let text = match (values.next(), values.next()) {
+        (Some(value), None) => std::str::from_utf8(value.as_bytes()).ok()?.trim(),
+        _ => return None,
+    };
+    (!text.chars().any(char::is_control)).then_some(text)
+}
+
 /// The value of the one cookie of this name: of two nobody knows which is meant.
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let sent = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -172,15 +182,15 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 /// Who asks, as the proxy tells it.
 fn told(proxy: &ProxyConfig, headers: &HeaderMap) -> Result<Bearer, Problem> {
-    let name = single(headers, &proxy.user_header).map(str::trim).unwrap_or("");
+    let name = named(headers, &proxy.user_header).unwrap_or("");
     if name.is_empty() || name.len() > LONGEST {
-        return Err(Problem::unauthorized());
+        return Err(Problem::no_proxy_user());
     }
     let role = match &proxy.roles {
         RoleSource::Nowhere => Some(Role::Viewer),
         RoleSource::Named(header) => single(headers, header).and_then(|role| Role::named(role.trim())),
         RoleSource::Groups(header, roles) => {
-            let groups = single(headers, header).unwrap_or("").split(',').map(str::trim);
+            let groups = named(headers, header).unwrap_or("").split(',').map(str::trim);
             groups.filter_map(|group| roles.get(group).copied()).max()
         }
     };
@@ -249,7 +259,9 @@ mod tests {
             asks(&gate(RoleSource::Nowhere), PROXY, &[("x-forwarded-user", "ana")]),
             Ok(("ana".to_owned(), Role::Viewer))
         );
-        for user in ["", " ", &"x".repeat(129)] {
+        let of = |user| asks(&gate(RoleSource::Nowhere), PROXY, &[("x-forwarded-user", user)]).map(|(name, _)| name);
+        assert_eq!(of("张三"), Ok("张三".to_owned()));
+        for user in ["", " ", "a\tb", &"x".repeat(129)] {
             assert_eq!(asks(&gate(RoleSource::Nowhere), PROXY, &[("x-forwarded-user", user)]), Err(401), "{user:?}");
         }
     }

@@ -57,6 +57,8 @@ pub struct Operations {
     pub(crate) jobs: Arc<PlannedJobs>,
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) node: NodeName,
+    /// Of the node, for the jobs that ask for some.
+    pub(crate) labels: BTreeMap<String, String>,
     /// How long the store keeps records.
     pub(crate) retention: Duration,
     /// What told commands name.
@@ -103,11 +105,9 @@ impl Operations {
             ActionTarget::Slot(slot) => &slot.job,
             ActionTarget::Job(job) => job,
         };
-        let begun = AdminSession::begin(Arc::clone(&self.store), self.retention, None, self.line.command("jobs")).await;
-        let mut session = begun.map_err(refusal::of_admin)?;
-        if let Some(spec) = self.jobs.find(name) {
-            session.catalog.declare(&spec).map_err(refusal::of_admin)?;
-        }
+        let (specs, listing): (Vec<_>, _) = (self.jobs.find(name).into_iter().collect(), self.line.command("jobs"));
+        let begun = AdminSession::planned(Arc::clone(&self.store), self.retention, &specs, listing).await;
+        let session = begun.map_err(refusal::of_admin)?;
         let look = match &wanted.target {
             ActionTarget::Slot(slot) => self.look_at_slot(&session, wanted, slot, t).await?,
             ActionTarget::Job(job) => self.look_at_job(&session, wanted, job, t).await?,
@@ -230,9 +230,24 @@ impl Operations {
                     }
                     Err(error) => return Some(refusal::of_store(&error)),
                 };
-                refusal::of_run(record, look, *past, resets.is_some()).or_else(|| paused.then(|| refusal::paused(look)))
+                let refused = refusal::of_run(record, look, *past, resets.is_some());
+                match refused.or_else(|| paused.then(|| refusal::paused(look))) {
+                    None => self.not_here(session, record, *past).await,
+                    refused => refused,
+                }
             }
         }
+    }
+
+    /// Why this node cannot run a slot, as far as its file and its labels say: what is asked of it may be refused all the same.
+    async fn not_here(&self, session: &AdminSession, record: &SlotRecord, past: bool) -> Option<Problem> {
+        let refused = TriggerRefusal::judge(&record.slot, past, (&self.jobs.all(), &self.labels), session.now).err()?;
+        Some(self.node_refuses(session, record.slot.job(), refused).await)
+    }
+
+    async fn node_refuses(&self, session: &AdminSession, job: &JobName, why: TriggerRefusal) -> Problem {
+        let others = if why.is_of_this_node() { self.others(session, job).await } else { None };
+        Problem::conflict(ProblemDetail::NodeRefuses { node: self.node.clone(), why, others })
     }
 
     /// Answers whether anything was changed.
@@ -271,16 +286,14 @@ impl Operations {
             Ok(Err(refused)) => refused,
             Err(_) => TriggerRefusal::Leaving,
         };
-        let others = if why.is_of_this_node() { self.others(session, &job).await } else { None };
-        Err(Problem::conflict(ProblemDetail::NodeRefuses { node: self.node.clone(), why, others }))
+        Err(self.node_refuses(session, &job, why).await)
     }
 
     /// Which nodes could run the job instead; none where the store does not say.
     async fn others(&self, session: &AdminSession, job: &JobName) -> Option<Vec<NodeName>> {
         let (now, nodes) = session.store.nodes().await.ok()?;
-        let wanted = self.jobs.find(job).map(|spec| spec.only_on.clone()).unwrap_or_default();
-        let fits =
-            |labels: &BTreeMap<String, String>| wanted.iter().all(|(label, value)| labels.get(label) == Some(value));
+        let spec = self.jobs.find(job);
+        let fits = |labels: &BTreeMap<String, String>| spec.as_ref().is_none_or(|spec| spec.fits(labels));
         let able = nodes.iter().filter(|node| node.is_alive(now) && node.plans(job) && !node.report.draining);
         let able = able.filter(|node| node.report.name != self.node && fits(&node.report.labels));
         Some(able.take(5).map(|node| node.report.name.clone()).collect())

@@ -40,9 +40,9 @@ impl Problem {
         Self { member: Some((name, value)), ..self }
     }
 
-    /// Whether a login may help.
+    /// Whether the token is wrong, or there is none: a login may help.
     pub(super) fn is_unauthorized(&self) -> bool {
-        self.status == StatusCode::UNAUTHORIZED
+        self.status == StatusCode::UNAUTHORIZED && !matches!(*self.detail, ProblemDetail::NoProxyUser)
     }
 
     pub(super) const fn status(&self) -> StatusCode {
@@ -123,6 +123,11 @@ impl Problem {
 
     pub(super) fn unauthorized() -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", ProblemDetail::NoToken)
+    }
+
+    /// Whoever the proxy sends no login helps: a proxy's word goes before a cookie.
+    pub(super) fn no_proxy_user() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", ProblemDetail::NoProxyUser)
     }
 
     pub(super) fn forbidden(detail: ProblemDetail) -> Self {

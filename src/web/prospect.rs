@@ -2,11 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
+use crate::admin::IdleReason;
 use crate::admin::actions::{Proposal, Verb};
 use crate::admin::lookup::SlotRef;
-use crate::admin::{IdleReason, NoStart};
 use crate::job::JobName;
-use crate::observe::view::SlotView;
+use crate::observe::view::{NoStart, SlotView};
 use crate::slot::SlotRecord;
 use crate::web::problem::Problem;
 

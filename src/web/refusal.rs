@@ -62,6 +62,9 @@ pub(super) fn paused(look: &Prospect) -> Problem {
 
 /// Why a slot is not to be tried again by a reset.
 pub(super) fn of_retry(record: &SlotRecord, look: &Prospect) -> Option<Problem> {
+    if let Some(early) = not_begun(&record.slot, look.now) {
+        return Some(Problem::conflict(ProblemDetail::NotBegun(early)));
+    }
     let is_done = record.state(look.now, look.max_attempts) == SlotState::Done;
     is_done.then(|| Problem::conflict(ProblemDetail::Done(record.slot.clone())))
 }

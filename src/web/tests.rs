@@ -1,6 +1,6 @@
 //! Requests to a site, without a socket: who may what, and what every answer has.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -101,7 +101,15 @@ fn operations(store: Arc<dyn Store>) -> Operations {
     jobs.plan(&[push()], "c0ffee");
     let (node, line) = (NodeName::new("a").unwrap(), CommandLine::default());
     let retention = crate::admin::fixture::KEPT;
-    Operations { store, jobs, commands: tokio::sync::mpsc::channel(1).0, node, retention, line }
+    Operations {
+        store,
+        jobs,
+        commands: tokio::sync::mpsc::channel(1).0,
+        node,
+        labels: BTreeMap::new(),
+        retention,
+        line,
+    }
 }
 
 /// The status of an answer, of which a redirection to another page of the site is as good as the page.
@@ -188,7 +196,7 @@ fn shown(away: Option<&str>) -> Arc<Board> {
     let now = "2026-11-21T15:00:00Z".parse().unwrap();
     let entry = crate::store::JobEntry::of(&push(), now);
     let view = crate::observe::view::JobView::of(&entry, None);
-    let row = BoardRow { view, spec: Some(push()), cells: Vec::new(), late: false, too_late: false };
+    let row = BoardRow { view, spec: Some(push()), cells: Vec::new(), late: false };
     let store =
         StoreStanding { away_since: away.map(|_| now), error: away.map(str::to_owned), ..StoreStanding::default() };
     let board = Board::standing(Snapshot {

@@ -84,6 +84,17 @@ fn a_record_that_somebody_else_wrote_is_named_and_keeps_nobody_from_the_others()
     let why = place.run(&["why", "mail", "--store", &url]);
     assert!(why.code != 0 && why.stderr.contains(slot), "{}", why.stderr);
     assert_eq!(place.run(&["why", "push", "--store", &url]).code, 0);
+    // The decision log and the outputs stand beside the record: what can be read is shown without them.
+    let record = slot.replace("mail", "push");
+    for (verb, part) in [("why", "notes"), ("show", "outputs")] {
+        let key = format!("{record}:{part}");
+        server.command(&["DEL", &key]);
+        server.command(&["SET", &key, "what somebody else keeps here"]);
+        let told = place.run(&[verb, "push", "--store", &url]);
+        assert_eq!(told.code, 0, "{}", told.stderr);
+        assert!(told.stderr.starts_with("warning: ") && told.stderr.contains(&record), "{}", told.stderr);
+        assert!(told.stdout.contains("done"), "{}", told.stdout);
+    }
 }
 
 #[test]

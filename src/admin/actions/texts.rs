@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::admin::NoStart;
+use crate::observe::view::NoStart;
 use crate::store::JobOrigin;
 
 /// The sentences of one language. Instants and commands come written already.
@@ -26,6 +26,8 @@ pub(crate) struct ResetTexts {
     pub(crate) counts: fn(u32) -> String,
     pub(crate) no_longer_done: &'static str,
     pub(crate) runs_again: &'static str,
+    /// Of a slot that is to come.
+    pub(crate) runs_when_due: &'static str,
     /// Why no node runs it by itself, and the command that runs it.
     pub(crate) not_started: fn(&str, &str) -> String,
     /// When the slot ended, and the command that runs it.

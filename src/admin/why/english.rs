@@ -27,7 +27,6 @@ pub(crate) const ENGLISH: WhyTexts = WhyTexts {
     claim: ClaimReasons {
         kept: |nodes, what| {
             let what = match what {
-                ClaimObstacle::StoreAway => "could not reach the store",
                 ClaimObstacle::Blocked => "found another slot of the job still running",
                 ClaimObstacle::Paused => "found the job paused",
                 ClaimObstacle::TooLate => "came too late: the start deadline had passed",
@@ -37,6 +36,7 @@ pub(crate) const ENGLISH: WhyTexts = WhyTexts {
             };
             format!("{} {what}", names(nodes))
         },
+        store_away: |nodes, error| format!("{} could not use the store ({error})", names(nodes)),
         only_on: |wanted, nodes| {
             let (wanted, have) = (wanted.unwrap_or("another label"), if nodes.len() == 1 { "does" } else { "do" });
             format!("only_on requires {wanted}, and {} {have} not have that label", names(nodes))
@@ -129,8 +129,9 @@ const SLOT: SlotReasons = SlotReasons {
     no_node: |late| format!("the slot has not run: it was scheduled {late} ago, and no node is alive"),
     unclaimed: |late| format!("the slot has not run yet: it was scheduled {late} ago, and no node has claimed it"),
     orphaned: |over, since| {
-        let (does, since) = (does(over), after(" since ", since));
-        format!("the slot {does} not run: the job is not in any live node's file{since}")
+        let (does, since) = (does(over), after("; a node last had it there at ", since));
+        let later = if since.is_empty() { "" } else { ", or within the hour after" };
+        format!("the slot {does} not run: the job is not in any live node's file{since}{later}")
     },
     did_not_run: |why, then| format!("the slot did not run: {why}{}", after("; then ", then)),
     no_success: |last, end, then| {

@@ -123,7 +123,10 @@ impl<'a> Reasoning<'a> {
             return run_again(self);
         }
         let past = if self.is_over() { " --past" } else { "" };
-        self.store.command_of_file(format_args!("trigger {}{past}", self.record.slot), self.has_command)
+        let run = self.store.command_of_file(format_args!("trigger {}{past}", self.record.slot), self.has_command);
+        // A paused job runs nothing that is asked for either.
+        let paused = self.facts.pause.as_ref().is_some_and(|pause| pause.remaining(self.now).is_some());
+        if paused { format!("{} && {run}", self.resume()) } else { run }
     }
 
     /// A pause that is in force.
@@ -132,7 +135,11 @@ impl<'a> Reasoning<'a> {
         let left = pause.remaining(self.now)?.map(|left| self.span(left));
         let (who, at) = (self.person(&pause.audit), self.at(pause.since));
         let sentence = (self.slot().paused)(&who, &at, &pause.audit.why, left.as_deref());
-        Some(Explanation::fixable(sentence, self.store.command(format_args!("resume {}", self.job.name))))
+        Some(Explanation::fixable(sentence, self.resume()))
+    }
+
+    fn resume(self) -> String {
+        self.store.command(format_args!("resume {}", self.job.name))
     }
 }
 

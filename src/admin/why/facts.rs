@@ -6,13 +6,13 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 
-use crate::admin::NoStart;
 use crate::admin::command_line::CommandLine;
 use crate::admin::why::english::holder;
 use crate::admin::why::queued::Queued;
 use crate::admin::words::{ending, zone_name};
 use crate::job::NodeName;
 use crate::observe::view::DecisionView;
+use crate::observe::view::NoStart;
 use crate::resource::DeadlockStep;
 use crate::slot::{Audit, Decision, Note, NotePage, RunRecord, SlotRecord};
 use crate::store::{JobEntry, Pause};
@@ -26,6 +26,8 @@ pub(crate) struct Facts {
     pub(crate) queued: Queued,
     /// A ring of waits that the attempt is in, each request for the next; empty where it is in none.
     pub(crate) ring: Vec<DeadlockStep>,
+    /// Why what is not here cannot be read: the store holds what cronward did not write.
+    pub(crate) unreadable: Vec<String>,
     /// The job's last pause.
     pub(crate) pause: Option<Pause>,
     pub(crate) job: JobEntry,

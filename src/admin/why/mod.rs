@@ -33,6 +33,7 @@ use crate::admin::catalog::KnownJob;
 use crate::admin::command_line::CommandLine;
 use crate::admin::lookup::{self, SlotRef};
 use crate::admin::{AdminError, AdminSession};
+use crate::error::ErrorKind;
 use crate::job::LockName;
 use crate::observe::view::WhyView;
 use crate::resource::{DeadlockStep, OwnerId, attempt_label};
@@ -41,7 +42,10 @@ use crate::slot::{Mark, SlotRecord};
 /// Reads all that is known.
 pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: CommandLine) -> Result<Facts, AdminError> {
     let (job, record) = lookup::find(session, wanted).await?;
-    let pages = session.store.notes(&record.slot).await?;
+    let (pages, unreadable) = match session.store.notes(&record.slot).await {
+        Err(error) if error.kind == ErrorKind::Corrupt => (Vec::new(), vec![error.to_string()]),
+        notes => (notes?, Vec::new()),
+    };
     let pauses = session.store.pauses().await?;
     let (now, nodes) = session.store.nodes().await?;
     let (queued, ring) = queues(session, job, &record).await?;
@@ -49,6 +53,7 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
     Ok(Facts {
         tick: job.first_tick(&record.slot),
         pages,
+        unreadable,
         queued,
         ring,
         pause: pauses.into_iter().find(|(name, _)| *name == job.entry.name).map(|(_, pause)| pause),

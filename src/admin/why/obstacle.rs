@@ -9,8 +9,7 @@ use crate::slot::Decision;
 pub(super) fn obstacle(facts: &Facts, t: &WhyTexts) -> Option<String> {
     /// Whether a decision is of this kind, and what it says of such a node.
     type Kind = (fn(&Decision) -> bool, ClaimObstacle);
-    let kinds: [Kind; 7] = [
-        (|it| matches!(it, Decision::StoreAway { .. }), ClaimObstacle::StoreAway),
+    let kinds: [Kind; 6] = [
         (|it| matches!(it, Decision::Blocked { .. }), ClaimObstacle::Blocked),
         (|it| matches!(it, Decision::Paused), ClaimObstacle::Paused),
         (|it| matches!(it, Decision::TooLate), ClaimObstacle::TooLate),
@@ -18,7 +17,13 @@ pub(super) fn obstacle(facts: &Facts, t: &WhyTexts) -> Option<String> {
         (|it| matches!(it, Decision::Early), ClaimObstacle::Early),
         (|it| matches!(it, Decision::Closed), ClaimObstacle::Closed),
     ];
+    let notes = || facts.pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision).rev();
     let mut told = Vec::new();
+    let store_error =
+        |it: &Decision| if let Decision::StoreAway { message } = it { Some(message.clone()) } else { None };
+    if let Some(error) = notes().find_map(store_error) {
+        told.push((t.claim.store_away)(&names(&facts.who(|it| matches!(it, Decision::StoreAway { .. }))), &error));
+    }
     for (is, what) in kinds {
         let nodes = facts.who(is);
         if !nodes.is_empty() {
@@ -28,8 +33,7 @@ pub(super) fn obstacle(facts: &Facts, t: &WhyTexts) -> Option<String> {
     let is_passed = |decision: &Decision| matches!(decision, Decision::NotSelected { .. });
     let passed = facts.who(is_passed);
     if told.is_empty() && !passed.is_empty() {
-        let notes = facts.pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision);
-        let wanted = notes.rev().find_map(|it| match it {
+        let wanted = notes().find_map(|it| match it {
             Decision::NotSelected { wanted } => Some(wanted.as_str()),
             _ => None,
         });

@@ -3,11 +3,11 @@
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::*;
-use crate::admin::NoStart;
 use crate::admin::fixture::{self, NOON, Scene, at, node};
 use crate::job::Namespace;
+use crate::observe::view::NoStart;
 use crate::slot::{Decision, Fence, Mark, Note, NotePage, Outcome, RunRecord, SlotRecord, Verdict, VerdictRecord};
-use crate::store::{JobEntry, JobOrigin};
+use crate::store::{JobEntry, JobOrigin, Pause};
 
 const OVER: &str = "2026-11-21T15:00:00Z";
 
@@ -25,6 +25,7 @@ pub(crate) fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Fact
         tick: Some(record.slot.start()),
         record,
         pages,
+        unreadable: Vec::new(),
         queued: Queued::Nowhere,
         ring: Vec::new(),
         pause: None,
@@ -115,7 +116,7 @@ fn a_slot_that_only_waited_says_what_for() {
     assert_eq!(told, format!("{expected}\n{PAST}"));
     let pages = vec![page("a", &[queued(1)]), page("b", &[Decision::store_away("x")])];
     let told = said(&about(missed(only_waited()), OVER, pages));
-    assert_eq!(told, format!("{expected}; then node b could not reach the store\n{PAST}"), "who came later");
+    assert_eq!(told, format!("{expected}; then node b could not use the store (x)\n{PAST}"), "who came later");
 }
 
 #[test]
@@ -159,7 +160,12 @@ fn a_slot_whose_node_was_lost_says_so_and_how_to_mend_it() {
     );
     let away = page("b", &[Decision::store_away("redis://h: claim: no answer within 500ms")]);
     let told = said(&about(lost, OVER, vec![away]));
-    assert!(told.contains("before 13:00:00; then node b could not reach the store\n"), "{told}");
+    assert!(
+        told.contains(
+            "before 13:00:00; then node b could not use the store (redis://h: claim: no answer within 500ms)\n"
+        ),
+        "{told}"
+    );
 }
 
 #[test]
@@ -197,7 +203,11 @@ fn a_pause_is_named_with_who_and_how_to_end_it() {
     }
     let skipped = VerdictRecord { verdict: Verdict::Skipped, ..missed(fixture::untouched()).verdict.unwrap() };
     let skipped = SlotRecord { verdict: Some(skipped), ..fixture::untouched() };
+    let ended = Pause { ended: Some(fixture::audit("resume")), ..fixture::pause() };
     let skipped = Facts { pause: Some(fixture::pause()), ..about(skipped, OVER, vec![]) };
+    // A paused job does not run what is asked for.
+    assert!(said(&skipped).ends_with("\ncronward resume billing && cronward trigger billing@2026-11-21T12Z --past"));
+    let skipped = Facts { pause: Some(ended), ..skipped };
     assert!(
         said(&skipped).starts_with("the slot was skipped: alice on ops-1 paused the job at 11:00:00: "),
         "{}",
@@ -210,7 +220,7 @@ fn a_pause_is_named_with_who_and_how_to_end_it() {
 fn a_slot_that_nobody_claimed_says_what_kept_each_node_from_it() {
     let other = || Some(node("z"));
     for (decision, reason) in [
-        (Decision::store_away("x"), "nodes a and b could not reach the store"),
+        (Decision::store_away("x"), "nodes a and b could not use the store (x)"),
         (Decision::Blocked { by: other() }, "nodes a and b found another slot of the job still running"),
         (Decision::TooLate, "nodes a and b came too late: the start deadline had passed"),
         (Decision::Shed, "nodes a and b had no capacity: the slot ended before the command could start"),
@@ -337,7 +347,7 @@ fn what_kept_a_crontab_from_it_and_a_slot_to_come_are_told_of_it_too() {
     let pages = vec![page("a", &[Decision::store_away("x")])];
     let away = Facts { pages, ..unplanned(JobOrigin::Crontab, fixture::untouched(), NOON) };
     assert!(
-        said(&away).starts_with("the slot has not run yet: node a could not reach the store\nrun the crontab"),
+        said(&away).starts_with("the slot has not run yet: node a could not use the store (x)\nrun the crontab"),
         "{}",
         said(&away)
     );
@@ -425,7 +435,7 @@ fn a_job_that_left_the_file_of_every_live_node_is_named_as_the_reason() {
         assert_eq!(
             said(&facts),
             format!(
-                "the slot {word} not run: the job is not in any live node's file since 11:30:00\ncronward forget billing"
+                "the slot {word} not run: the job is not in any live node's file; a node last had it there at 11:30:00, or within the hour after\ncronward forget billing"
             )
         );
     }

@@ -3,15 +3,13 @@
 
 use std::time::Duration;
 
-use crate::admin::NoStart;
+use crate::observe::view::NoStart;
 use crate::slot::{RunRecord, SlotRecord};
 use crate::store::JobOrigin;
 
 /// What kept a node from claiming a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClaimObstacle {
-    /// The store did not answer it.
-    StoreAway,
     /// Another slot of the job still ran.
     Blocked,
     /// The job was paused.
@@ -129,6 +127,8 @@ pub(crate) struct AttemptReasons {
 pub(crate) struct ClaimReasons {
     /// Which nodes, what kept them.
     pub(crate) kept: fn(&[&str], ClaimObstacle) -> String,
+    /// Which nodes, and the error of the store.
+    pub(crate) store_away: fn(&[&str], &str) -> String,
     /// Which label is wanted, and which nodes lack it.
     pub(crate) only_on: fn(Option<&str>, &[&str]) -> String,
 }

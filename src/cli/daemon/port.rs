@@ -97,6 +97,7 @@ fn operations(around: &Surroundings<'_>, planned: &Arc<PlannedJobs>) -> Operatio
         jobs: Arc::clone(planned),
         commands: around.commands.clone(),
         node: file.node.name.clone(),
+        labels: file.node.labels.clone(),
         retention: address.options.retention,
         line,
     }

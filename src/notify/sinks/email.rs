@@ -1,9 +1,12 @@
-//! Mail: one message for all recipients, in plain text, which says that a program wrote it.
+//! Mail: one message for all recipients, in plain text, which says that a program wrote it. A server that refuses it for the sake of one of
+//! them is asked for each of them alone.
 
+use lettre::address::Envelope;
 use lettre::message::header::{ContentType, Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MessageBuilder};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls, TlsParameters};
+use lettre::transport::smtp::response::Response;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 
 use crate::config::{MailConfig, MailTls};
@@ -45,15 +48,63 @@ pub(super) async fn send(config: &MailConfig, access: &SinkAccess, letter: &Lett
         Ok(transport) => transport,
         Err(error) => return Receipt::again(error),
     };
-    match transport.send(message).await {
+    let (envelope, text) = (message.envelope().clone(), message.formatted());
+    let answer = receipt(transport.send_raw(&envelope, &text).await);
+    if envelope.to().len() < 2 || !matches!(&answer, (_, true)) {
+        return answer.0;
+    }
+    // Nobody has got it. One of the recipients may be the reason.
+    let mut answers = Vec::new();
+    for to in envelope.to() {
+        let alone = Envelope::new(envelope.from().cloned(), vec![to.clone()]);
+        let alone = alone.map_err(|error| error.to_string());
+        let answer = match alone {
+            Ok(alone) => receipt(transport.send_raw(&alone, &text).await).0,
+            Err(error) => Receipt::Refused(error),
+        };
+        answers.push((to.to_string(), answer));
+    }
+    together(answers)
+}
+
+/// What the server said; and whether it was the server who refused.
+fn receipt(answer: Result<Response, lettre::transport::smtp::Error>) -> (Receipt, bool) {
+    match answer {
         Ok(response) => {
             let said: Vec<&str> = response.message().collect();
-            Receipt::Taken(format!("{}: {}", response.code(), text::message(&said.join(" "), SHOWN)))
+            let said = format!("{}: {}", response.code(), text::message(&said.join(" "), SHOWN));
+            (Receipt::Taken(said), false)
         }
         Err(error) => {
             let told = text::message(&causes(&error), SHOWN);
-            if error.is_permanent() { Receipt::Refused(told) } else { Receipt::again(told) }
+            let answered = error.is_permanent() || error.is_transient();
+            (if error.is_permanent() { Receipt::Refused(told) } else { Receipt::again(told) }, answered)
         }
+    }
+}
+
+/// Of a message that was sent to each recipient alone. Where somebody has got it nobody gets it once more: each try would send it to all.
+fn together(answers: Vec<(String, Receipt)>) -> Receipt {
+    let (mut taken, mut without, mut again) = (None, Vec::new(), None);
+    for (to, answer) in answers {
+        match answer {
+            Receipt::Taken(said) => taken = taken.or(Some(said)),
+            Receipt::Refused(error) => without.push(format!("{to}: {error}")),
+            Receipt::Again { error, after } => {
+                without.push(format!("{to}: {error}"));
+                again = again.or(Some(after));
+            }
+        }
+    }
+    let without = without.join("; ");
+    match (taken, again) {
+        (Some(said), _) if without.is_empty() => Receipt::Taken(said),
+        (Some(said), _) => {
+            tracing::warn!(without, "a mail was taken for some of its recipients, and is not sent again to the others");
+            Receipt::Taken(format!("{said}; not taken for {without}"))
+        }
+        (None, Some(after)) => Receipt::Again { after, error: without },
+        (None, None) => Receipt::Refused(without),
     }
 }
 

@@ -7,13 +7,13 @@ use crate::notify::letter::Letter;
 use crate::notify::sinks::http::Outgoing;
 use crate::notify::sinks::secrets::{SinkAccess, filled};
 
-/// The ping of a letter; none where there is nothing to signal.
+/// The ping of a letter; none where there is nothing to signal, or where it would turn the check back to what an earlier slot had come to.
 pub(super) fn request(access: &SinkAccess, letter: &Letter) -> Result<Option<Outgoing>, String> {
     let Some(ping) = &letter.ping else {
         // A test: a line in the check's log, which changes nothing.
         return Ok(Some(outgoing(&access.url()?, Some("log"), named(letter), None, letter.text())));
     };
-    let Some(signal) = signal(ping.kind) else { return Ok(None) };
+    let Some(signal) = signal(ping.kind).filter(|_| !ping.outdated) else { return Ok(None) };
     let url = access.url()?;
     let body = if ping.output.is_empty() { letter.text() } else { ping.output.clone() };
     Ok(Some(outgoing(&url, signal, named(letter), Some(&ping.run), body)))

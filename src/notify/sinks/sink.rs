@@ -69,7 +69,7 @@ impl Sink {
             WebForm::Feishu => feishu::request(&self.access, letter),
             WebForm::WeCom => wecom::request(&self.access, letter),
             WebForm::Healthchecks => match healthchecks::request(&self.access, letter) {
-                Ok(None) => return Receipt::Taken("nothing to signal".to_owned()),
+                Ok(None) => return Receipt::Taken("nothing to signal, or no more: a later slot has ended".to_owned()),
                 Ok(Some(request)) => Ok(request),
                 Err(error) => Err(error),
             },

@@ -297,6 +297,7 @@ async fn the_url_of_a_check_is_not_shown_with_the_name_of_the_job_in_it_either()
             job: JobName::new(job).unwrap(),
             run: run.to_owned(),
             output: String::new(),
+            outdated: false,
         });
         let name = ping.as_ref().map_or("test", |_| "billing");
         let Receipt::Refused(error) = sink.send(&Letter { ping, ..letter() }, &ways()).await else { panic!("refused") };
@@ -350,8 +351,13 @@ async fn a_check_gets_a_signal_for_each_step_of_a_run_with_the_same_identity() {
         NoticeKind::Missed,
         NoticeKind::Late,
     ] {
-        let ping =
-            Ping { kind, job: JobName::new("billing").unwrap(), run: run.to_owned(), output: "disk full".to_owned() };
+        let ping = Ping {
+            kind,
+            job: JobName::new("billing").unwrap(),
+            run: run.to_owned(),
+            output: "disk full".to_owned(),
+            outdated: false,
+        };
         let answer = sink.send(&Letter { ping: Some(ping), ..letter() }, &ways()).await;
         assert!(matches!(answer, Receipt::Taken(_)), "{answer:?}");
     }
@@ -360,6 +366,16 @@ async fn a_check_gets_a_signal_for_each_step_of_a_run_with_the_same_identity() {
     let wanted = ["/start", "/log", "", "/fail", "/fail"]
         .map(|signal| (format!("/robot/billing{signal}?rid={run}"), "disk full".to_owned()));
     assert_eq!(got, wanted);
+    // One that comes after a later slot has ended would turn the check back.
+    let ping = Ping {
+        kind: NoticeKind::Failed,
+        job: JobName::new("billing").unwrap(),
+        run: run.to_owned(),
+        output: String::new(),
+        outdated: true,
+    };
+    let answer = sink.send(&Letter { ping: Some(ping), ..letter() }, &ways()).await;
+    assert!(matches!(answer, Receipt::Taken(_)) && inbox.lock().unwrap().len() == wanted.len(), "{answer:?}");
 }
 
 #[test]
@@ -433,6 +449,26 @@ async fn mail_server(word: &'static str, says: &'static str) -> (u16, Arc<Mutex<
         }
     });
     (port, heard)
+}
+
+#[tokio::test]
+async fn one_recipient_who_is_refused_keeps_no_mail_from_the_others() {
+    let two = |port| MailConfig { to: vec!["a@example.com".to_owned(), "b@example.com".to_owned()], ..mail_to(port) };
+    for says in ["550 no such user", "450 greylisted"] {
+        let (port, heard) = mail_server("RCPT TO:<b@", says).await;
+        let Receipt::Taken(said) = send_mail(two(port)).await else { panic!("{says}") };
+        assert!(said.starts_with("250: ok; not taken for b@example.com: ") && !said.contains("a@"), "{said}");
+        let mails = heard.lock().unwrap().iter().filter(|line| *line == "DATA").count();
+        assert_eq!(mails, 1, "a has it once");
+        assert!(heard.lock().unwrap().iter().any(|line| line == "To: a@example.com, b@example.com"));
+    }
+    for (says, again) in [("550 no such user", false), ("450 greylisted", true)] {
+        let (port, _) = mail_server("RCPT", says).await;
+        let answer = send_mail(two(port)).await;
+        let (Receipt::Refused(error) | Receipt::Again { error, .. }) = &answer else { panic!("{answer:?}") };
+        assert_eq!(matches!(answer, Receipt::Again { .. }), again, "{answer:?}");
+        assert!(error.contains("a@example.com: ") && error.contains("; b@example.com: "), "{error}");
+    }
 }
 
 #[tokio::test]

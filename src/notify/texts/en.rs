@@ -1,5 +1,6 @@
 //! English. Sentences only.
 
+use crate::event::NoticeKind;
 use crate::notify::texts::form::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
@@ -23,6 +24,10 @@ pub(super) const TEXTS: Texts = Texts {
     exit: "exit {code}",
     signal: "killed by signal {code}",
     outcome: "ended as {outcome}",
+    since: "slot {slot} succeeded since, at {at}",
+    timeout: "timeout after {after}",
+    rerun_now: "To run it again: {command}; from {end} on, then also: {then}",
+    kind: NoticeKind::as_str,
     output: "Last lines of the output:",
     owner: "Owner: {owner}",
     runbook: "Runbook: {runbook}",

@@ -26,6 +26,13 @@ pub(in crate::notify) struct Texts {
     pub(in crate::notify) exit: &'static str,
     pub(in crate::notify) signal: &'static str,
     pub(in crate::notify) outcome: &'static str,
+    /// That the job has succeeded after what is told.
+    pub(in crate::notify) since: &'static str,
+    pub(in crate::notify) timeout: &'static str,
+    /// While the slot lasts, and what follows after that.
+    pub(in crate::notify) rerun_now: &'static str,
+    /// What a digest counts.
+    pub(in crate::notify) kind: fn(NoticeKind) -> &'static str,
     pub(in crate::notify) output: &'static str,
     pub(in crate::notify) owner: &'static str,
     pub(in crate::notify) runbook: &'static str,

@@ -1,5 +1,6 @@
 //! 简体中文. Sentences only.
 
+use crate::event::NoticeKind;
 use crate::notify::texts::form::Texts;
 
 pub(super) const TEXTS: Texts = Texts {
@@ -23,6 +24,10 @@ pub(super) const TEXTS: Texts = Texts {
     exit: "退出码 {code}",
     signal: "被信号 {code} 终止",
     outcome: "结果为 {outcome}",
+    since: "此后时间槽 {slot} 已于 {at} 成功",
+    timeout: "运行超过 {after}，已超时",
+    rerun_now: "重新运行：{command}；{end} 之后还需执行：{then}",
+    kind,
     output: "输出的最后几行：",
     owner: "负责人：{owner}",
     runbook: "处理手册：{runbook}",
@@ -33,3 +38,21 @@ pub(super) const TEXTS: Texts = Texts {
     digest_more: "另有 {count} 个",
     test: "这是 cronward 通知渠道 {sink} 的测试；没有发生任何事件。",
 };
+
+const fn kind(kind: NoticeKind) -> &'static str {
+    match kind {
+        NoticeKind::Failed => "失败",
+        NoticeKind::Missed => "错过",
+        NoticeKind::Late => "逾期",
+        NoticeKind::Overlap => "重叠",
+        NoticeKind::Recovered => "恢复",
+        NoticeKind::Reminder => "仍在失败",
+        NoticeKind::Started => "启动",
+        NoticeKind::Succeeded => "成功",
+        NoticeKind::AttemptFailed => "尝试失败",
+        NoticeKind::Paused => "暂停",
+        NoticeKind::Resumed => "恢复调度",
+        NoticeKind::NodeSilent => "节点失联",
+        NoticeKind::ConfigRejected => "配置被拒绝",
+    }
+}

@@ -10,6 +10,20 @@ use crate::observe::view::{LatestView, SlotView};
 use crate::slot::Slot;
 use crate::store::{JobEntry, JobOrigin, Pause};
 
+/// Why no node starts a slot of a job of a file by itself, though the slot lasts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoStart {
+    /// The job is disabled in the file.
+    Disabled,
+    /// No live node has the job in its file.
+    Orphaned,
+    /// No live node that has the job in its file has the labels that its `only_on` asks for.
+    NoNode,
+    /// Its start deadline has passed.
+    TooLate,
+}
+
 /// One job: each element of `jobs --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JobView {
@@ -27,11 +41,11 @@ pub struct JobView {
     pub origin: JobOrigin,
     /// The pause that is in force; null when it is not paused.
     pub paused: Option<PauseView>,
-    /// When a node that was alive had it in its file last; null where no daemon did.
+    /// When a node that was alive last said that it has it in its file, to the hour; null where no daemon did.
     pub last_planned: Option<DateTime<Utc>>,
     /// Whether nodes are alive and none of them has it in its file: nobody runs it any more.
     pub orphaned: bool,
-    /// The next tick; null when there is none.
+    /// The next tick at which a run may start; null when there is none.
     pub next_tick: Option<DateTime<Utc>>,
     /// What it has come to lately.
     pub latest: LatestView,
@@ -39,6 +53,8 @@ pub struct JobView {
     /// tick. Null when there was none yet.
     #[serde(serialize_with = "shared")]
     pub current: Option<Arc<SlotView>>,
+    /// Why no node starts the current slot by itself, though it is `pending` or `retrying`; null elsewhere. A pause is told by `paused`.
+    pub no_start: Option<NoStart>,
 }
 
 /// The slot itself: whoever keeps many jobs keeps it once.
@@ -96,6 +112,7 @@ impl JobView {
             next_tick,
             latest: LatestView::default(),
             current: None,
+            no_start: None,
         }
     }
 }

@@ -8,7 +8,7 @@ mod lock;
 mod node;
 mod slot;
 
-pub use job::{JobView, PauseView, TickView};
+pub use job::{JobView, NoStart, PauseView, TickView};
 pub use latest::{EndView, FailingView, LatestView, SuccessView};
 pub use lock::{LockEntryView, LockView};
 pub use node::{NodeState, NodeView};

@@ -18,7 +18,7 @@ use crate::admin::ticks::{self, NoteText};
 use crate::admin::{AdminError, AdminSession, KnownJob, why};
 use crate::clock::later;
 use crate::job::{JobName, Namespace};
-use crate::observe::view::{LockView, SlotView, TickView};
+use crate::observe::view::{LockView, PauseView, SlotView, TickView};
 use crate::resource::LockRecord;
 use crate::schedule::Timetable;
 use crate::slot::{Slot, SlotKey, SlotRecord};
@@ -64,16 +64,24 @@ pub(in crate::web) async fn job(
     let AdminSession { now, retention, .. } = *look.session;
     let unreadable = records.iter().filter_map(|record| Some(record.as_ref().err()?.to_string())).collect();
     let judged = records.iter().flatten().map(|record| JudgedSlot::of(known, record, now, retention)).collect();
-    let row = shown.row(name.as_str()).ok_or_else(Problem::not_found)?;
+    let mut row = Arc::clone(shown.row(name.as_str()).ok_or_else(Problem::not_found)?);
+    let did = ask.asked("did").map(str::to_owned);
+    if did.is_some() {
+        // What was done a moment ago the board may not have heard of, and it may be later than the time that was read.
+        let pauses = look.session.store.pauses().await.map_err(AdminError::from)?;
+        let pause = pauses.into_iter().find(|(job, pause)| *job == name && pause.ended.is_none());
+        let pause = pause.and_then(|(_, pause)| PauseView::of(&pause, now));
+        Arc::make_mut(&mut row).view.paused = pause;
+    }
     let material = JobMaterial {
-        row,
+        row: &row,
         timetable: &known.timetable,
         slots: judged,
         unreadable,
         ticks: ahead(known, look.session.now, ask.reader.t.job.clock_change),
         hour,
         older: last,
-        did: ask.asked("did").map(str::to_owned),
+        did,
         acts: ask.acts() && shown.takes_changes(),
     };
     let frame = ask.frame(&shown, "hours", name.as_str());
@@ -91,14 +99,18 @@ pub(in crate::web) async fn slot(
     let line =
         ask.site.sources.operations.as_ref().map_or_else(CommandLine::default, |operations| operations.line.clone());
     let mut facts = why::facts(&look.session, &wanted, line).await?;
-    look.session.read_outputs(&mut facts.record).await?;
+    let unreadable = look.session.read_outputs(&mut facts.record).await?;
+    facts.unreadable.extend(unreadable.map(|error| error.to_string()));
     facts.zone = Some(ask.reader.zone);
     let known = look.session.catalog.find(facts.record.slot.job())?;
     let spec = shown.row(facts.record.slot.job().as_str()).and_then(|row| row.spec.clone());
     let takes_changes = shown.takes_changes();
     let offered = if ask.acts() && takes_changes { Verb::offered(known, &facts.record, facts.now) } else { &[] };
     let material = SlotMaterial {
-        slot: JudgedSlot::of(known, &facts.record, facts.now, facts.retention),
+        slot: JudgedSlot {
+            paused: facts.pause.as_ref().is_some_and(|pause| pause.remaining(facts.now).is_some()),
+            ..JudgedSlot::of(known, &facts.record, facts.now, facts.retention)
+        },
         spec: spec.as_deref(),
         previous: known.timetable.older(&facts.record.slot, HORIZON, 1).pop().map(|slot| slot.key().to_string()),
         following: following(known, &facts.record.slot, facts.now).map(|slot| slot.key().to_string()),

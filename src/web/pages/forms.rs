@@ -77,15 +77,19 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
     let (t, word) = (ask.reader.t, verb.as_str());
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);
-    let judged = look.slot_view().map(|view| JudgedSlot { view, idle: look.idle, no_start: look.no_start });
+    let judged =
+        look.slot_view().map(|view| JudgedSlot { view, idle: look.idle, no_start: look.no_start, paused: false });
     let slot = look.record.as_ref().map(|record| record.slot.key().to_string());
     let path = slot.as_ref().map_or_else(|| format!("/jobs/{}", look.job), |key| format!("/jobs/{}/{key}", look.job));
     let what = slot.map_or_else(|| look.job.to_string(), |key| format!("{}@{key}", look.job));
     let change = &look.proposal.change;
     let needless = look.proposal.is_needless() && matches!(look.doer, Doer::Store);
     // What was typed is shown once more, with what has become of it.
-    let refused = look.refused.as_ref().filter(|_| typed.is_none()).map(|why| (t.said)(why.detail()));
-    let needless = needless.then(|| change.needless.clone()).or(refused);
+    let refused = || look.refused.as_ref().map(|why| (t.said)(why.detail()));
+    let off = || (!shown.takes_changes()).then(|| t.act.off_away.to_owned());
+    let refused = if typed.is_none() { off().or_else(refused) } else { None };
+    let needless = needless.then(|| format!("{} {}", t.act.needless, change.needless));
+    let blocked = refused.map(|why| format!("{} {why}", t.act.refused)).or(needless);
     let (undo, undo_words) = match &change.undo {
         Undo::By(command) => (Some(command.clone()), None),
         Undo::Not(why) => (None, Some(why.clone())),
@@ -99,8 +103,8 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
         changed: typed.is_some_and(|typed| typed.changed),
         objection: typed.map(|typed| (t.said)(typed.objection)),
         action: format!("{path}/{word}"),
-        command: needless.is_none().then(|| look.proposal.command.clone()),
-        needless,
+        command: blocked.is_none().then(|| look.proposal.command.clone()),
+        blocked,
         effect: change.effect.clone(),
         undo,
         undo_words,

@@ -158,7 +158,10 @@ fn hours(starts: &[DateTime<Utc>], tell: &Teller) -> Vec<Hour> {
 
 fn view(row: &BoardRow, before: usize, hours: &[Hour], tell: &Teller) -> GridRow {
     let now = now::of(row, tell);
-    let next = row.view.next_tick;
+    // What is paused until later does not run then.
+    let runs =
+        |at: &DateTime<Utc>| row.view.paused.as_ref().is_none_or(|pause| pause.until.is_some_and(|end| end <= *at));
+    let next = row.view.next_tick.filter(runs);
     let cells = row.cells.iter().skip(before).zip(hours).enumerate();
     GridRow {
         job: row.view.job.to_string(),

@@ -3,17 +3,17 @@
 use askama::Template;
 use chrono::{DateTime, Utc};
 
+use crate::admin::actions::Verb;
 use crate::admin::words::zone_name;
 use crate::board::{BoardRow, Snapshot};
 use crate::job::{JobSpec, Program};
-use crate::observe::view::{LatestView, TickView};
+use crate::observe::view::{JobView, LatestView, TickView};
 use crate::schedule::Timetable;
 use crate::web::pages::chart::{self, Chart};
 use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller};
 use crate::web::pages::now;
 use crate::web::pages::runs::took;
-use crate::web::pages::slot::recorded;
 use crate::web::pages::state::{JudgedSlot, Shown};
 use crate::web::pages::texts::Texts;
 
@@ -71,6 +71,15 @@ pub(super) struct JobMaterial<'a> {
     pub(super) acts: bool,
 }
 
+/// What was done, after an action, as far as that is seen: an address can be kept, and anybody can write one.
+fn recorded(word: &str, view: &JobView, t: &Texts) -> Option<String> {
+    match (Verb::named(word), view.paused.is_some()) {
+        (Some(Verb::Pause), true) | (Some(Verb::Resume), false) => Some((t.slot.did)(&(t.words.verb)(word))),
+        (None, _) if word == "nothing" => Some(t.slot.did_nothing.to_owned()),
+        _ => None,
+    }
+}
+
 impl JobPage {
     pub(super) fn of(mut frame: Frame, shown: &Snapshot, material: JobMaterial<'_>, tell: &Teller) -> Self {
         let JobMaterial { row, timetable, slots, unreadable, ticks, hour, older, did, acts } = material;
@@ -87,7 +96,7 @@ impl JobPage {
             glyph: glyph.unwrap_or(Shown::NotDue.key()),
             sentence,
             description: spec.and_then(|spec| spec.description.clone()),
-            did: did.map(|verb| recorded(&verb, t)),
+            did: did.and_then(|verb| recorded(&verb, view, t)),
             notes: notes(shown, row, &unreadable, t),
             acts: if acts { vec![act("trigger"), act(verb)] } else { Vec::new() },
             facts: facts(row, timetable, tell),

@@ -2,7 +2,7 @@
 
 use crate::board::{Concern, ConcernKind, Fault, Snapshot};
 use crate::job::{JobName, NodeName};
-use crate::slot::Verdict;
+use crate::slot::{Outcome, Verdict};
 use crate::web::pages::moment::Teller;
 use crate::web::pages::state::Shown;
 
@@ -80,8 +80,10 @@ const fn separator(tell: &Teller) -> &'static str {
 fn ending(fault: &Fault, tell: &Teller) -> Vec<String> {
     let t = tell.t;
     let how = match (fault.exit_code, fault.signal, fault.outcome) {
+        // Which signal ended it is the timeout's doing.
+        (_, _, Some(outcome @ Outcome::Timeout)) => Some((t.words.outcome)(outcome.as_str())),
         (Some(code), _, _) => Some((t.needs.exit)(code)),
-        (None, Some(signal), Some(outcome)) => Some(format!("{} {signal}", (t.words.outcome)(outcome.as_str()))),
+        (None, Some(signal), Some(_)) => Some((t.needs.signal)(signal)),
         (_, _, Some(outcome)) => Some((t.words.outcome)(outcome.as_str())),
         _ => None,
     };

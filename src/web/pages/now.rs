@@ -5,7 +5,7 @@ use std::time::Duration;
 use chrono::{DurationRound, TimeDelta};
 
 use crate::board::{BoardRow, CellState};
-use crate::observe::view::SlotView;
+use crate::observe::view::{NoStart, SlotView};
 use crate::slot::SlotState;
 use crate::web::pages::moment::Teller;
 use crate::web::pages::state::Shown;
@@ -28,6 +28,9 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
         let shown = if unknown { Shown::Unknown } else { Shown::NotDue };
         return (unknown.then_some(shown.key()), (tell.t.words.state)(shown).to_owned());
     };
+    if let Some(why @ NoStart::NoNode) = view.no_start {
+        return (Some(Shown::from(slot.state).key()), (tell.t.actions.no_start)(why).to_owned());
+    }
     if let Some(cell) = row.cells.last().filter(|cell| cell.due > 1) {
         let since = tell.exact(tell.now.duration_trunc(TimeDelta::hours(1)).unwrap_or(slot.start));
         return (Some(Shown::from(cell.state).key()), (t.count_in)(cell.done.into(), cell.due.into(), &since));
@@ -37,7 +40,7 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
     if slot.state == SlotState::Pending && !waits && row.cells.last().is_some_and(|c| c.state == CellState::NotDue) {
         return (None, t.not_due.to_owned());
     }
-    if row.too_late {
+    if row.is_too_late() {
         return (Some(Shown::Missed.key()), t.too_late.to_owned());
     }
     let shown = Shown::from(slot.state);

@@ -55,8 +55,8 @@ pub(super) struct ActPage {
     pub(super) changed: bool,
     pub(super) objection: Option<String>,
     pub(super) action: String,
-    /// Why there is nothing to do.
-    pub(super) needless: Option<String>,
+    /// Why there is nothing to do, or why it would be refused.
+    pub(super) blocked: Option<String>,
     pub(super) effect: String,
     pub(super) undo: Option<String>,
     /// Where no command takes it back.

@@ -6,11 +6,13 @@ use askama::Template;
 use chrono::{DateTime, Utc};
 
 use crate::admin::IdleReason;
+use crate::admin::actions::Verb;
 use crate::admin::command_line::quoted;
 use crate::admin::why::{self, Facts};
 use crate::admin::words::harmless;
+use crate::clock::later;
 use crate::job::JobSpec;
-use crate::observe::view::{DecisionView, SlotView};
+use crate::observe::view::{AuditView, DecisionView, SlotView};
 use crate::slot::SlotState;
 use crate::store::KeptPart;
 use crate::web::pages::frame::Frame;
@@ -37,6 +39,8 @@ pub(super) struct SlotPage {
     did: Option<String>,
     acts: Vec<(String, String)>,
     acts_off: Option<&'static str>,
+    /// What the store holds that cronward did not write.
+    unreadable: Vec<String>,
     why: String,
     fix: Option<String>,
     lanes: Vec<NodeLane>,
@@ -86,8 +90,9 @@ impl SlotPage {
                 .map(|owner| format!("{}: {owner}", t.job.owner))
                 .collect(),
             runbook: spec.and_then(|spec| spec.runbook.clone()),
-            did: did.map(|verb| recorded(&verb, t)),
+            did: did.and_then(|verb| recorded(&verb, view, facts.now, t)),
             acts: acts.into_iter().map(act).collect(),
+            unreadable: facts.unreadable.iter().map(|error| (t.needs.unreadable)(1, &harmless(error))).collect(),
             acts_off: acts_off.then_some(t.act.off_away),
             why: harmless(&told.sentence).into_owned(),
             fix: told.fix,
@@ -143,13 +148,27 @@ fn settled(view: &SlotView) -> Option<DateTime<Utc>> {
     }
 }
 
-/// What was done, after an action.
-pub(super) fn recorded(verb: &str, t: &Texts) -> String {
-    if verb == "nothing" {
-        t.slot.did_nothing.to_owned()
-    } else {
-        (t.slot.did)(&(t.words.verb)(&crate::text::message(verb, 20)))
+/// How long after an action the page of its slot or job says what was done.
+const TOLD: Duration = Duration::from_secs(600);
+
+/// What was done, after an action, as far as that is seen: an address can be kept, and anybody can write one.
+fn recorded(word: &str, view: &SlotView, now: DateTime<Utc>, t: &Texts) -> Option<String> {
+    let verb = match Verb::named(word) {
+        None => return (word == "nothing").then(|| t.slot.did_nothing.to_owned()),
+        Some(verb) => verb,
+    };
+    let is_new = |audit: &&AuditView| later(audit.at, TOLD) > now;
+    let is_of = |audited: &str| match verb {
+        Verb::MarkDone => audited == "mark_done",
+        // By a reset while nodes run the slot by themselves.
+        Verb::Retry => matches!(audited, "trigger" | "reset"),
+        verb => audited == verb.as_str(),
+    };
+    if view.audit.iter().filter(is_new).any(|audit| is_of(&audit.verb)) {
+        return Some((t.slot.did)(&(t.words.verb)(word)));
     }
+    // The node goes on with it: what it was asked for is recorded with its lease.
+    matches!(verb, Verb::Trigger | Verb::Retry).then(|| t.slot.asked.to_owned())
 }
 
 /// The state in a sentence.
@@ -176,12 +195,8 @@ pub(super) fn sentence(slot: &JudgedSlot, tell: &Teller) -> String {
         SlotState::Retrying => {
             let used = (t.retrying)(view.attempts, view.max_attempts);
             let between = if tell.t.tag == "en" { ", " } else { "，" };
-            if let Some(why) = slot.no_start {
-                return format!(
-                    "{}{between}{}",
-                    (t.waiting)(view.attempts, view.max_attempts),
-                    (t.not_started)((tell.t.actions.no_start)(why))
-                );
+            if let Some(why) = kept(slot, tell) {
+                return format!("{}{between}{}", (t.waiting)(view.attempts, view.max_attempts), (t.not_started)(why));
             }
             let next = view
                 .retry_in_s
@@ -195,11 +210,16 @@ pub(super) fn sentence(slot: &JudgedSlot, tell: &Teller) -> String {
         SlotState::Pending if view.start > tell.now => {
             (t.not_begun)(&tell.span(crate::clock::between(tell.now, view.start)))
         }
-        SlotState::Pending => match slot.no_start {
-            Some(why) => (t.pending_but)((tell.t.actions.no_start)(why)),
+        SlotState::Pending => match kept(slot, tell) {
+            Some(why) => (t.pending_but)(why),
             None => t.pending.to_owned(),
         },
     }
+}
+
+/// Why no node starts it by itself.
+fn kept(slot: &JudgedSlot, tell: &Teller) -> Option<&'static str> {
+    slot.no_start.map(tell.t.actions.no_start).or(slot.paused.then_some(tell.t.needs.paused))
 }
 
 /// Why it is neither due nor missed.

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::admin::{IdleReason, KnownJob, NoStart};
+use crate::admin::{IdleReason, KnownJob};
 use crate::board::CellState;
-use crate::observe::view::SlotView;
+use crate::observe::view::{NoStart, SlotView};
 use crate::slot::{SlotRecord, SlotState};
 
 /// What a cell of the grid shows.
@@ -84,6 +84,8 @@ pub(super) struct JudgedSlot {
     pub(super) idle: Option<IdleReason>,
     /// Why no node starts it by itself, though it lasts.
     pub(super) no_start: Option<NoStart>,
+    /// Its job is paused.
+    pub(super) paused: bool,
 }
 
 impl JudgedSlot {
@@ -91,7 +93,7 @@ impl JudgedSlot {
     pub(super) fn of(known: &KnownJob, record: &SlotRecord, now: DateTime<Utc>, retention: Duration) -> Self {
         let view = SlotView::of(record, now, known.entry.max_attempts);
         let (idle, no_start) = (known.idle_reason(record, now, retention), known.no_start(&record.slot, now));
-        Self { view, idle, no_start }
+        Self { view, idle, no_start, paused: false }
     }
 
     /// What is shown of it.

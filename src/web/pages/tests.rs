@@ -11,11 +11,13 @@ use crate::admin::fixture::{self, at};
 use crate::admin::lookup::SlotRef;
 use crate::admin::why::tests::{about, page as notes};
 use crate::admin::why::{self, Facts};
-use crate::admin::{Catalog, NoStart, PauseEndError, UnknownTarget};
+use crate::admin::{Catalog, PauseEndError, UnknownTarget};
 use crate::board::{BoardRow, CellState, Concern, ConcernKind, Fault, Filter, HourCell, Snapshot, StoreStanding};
 use crate::job::{JobName, JobSpec, LockName, Program};
 use crate::node::TriggerRefusal;
-use crate::observe::view::{JobView, LockEntryView, LockView, NodeView, PauseView, SlotView, SuccessView, TickView};
+use crate::observe::view::{
+    JobView, LockEntryView, LockView, NoStart, NodeView, PauseView, SlotView, SuccessView, TickView,
+};
 use crate::resource::OwnerId;
 use crate::schedule::Timetable;
 use crate::slot::{Decision, Holder, Outcome, Slot, SlotKey, SlotRecord, SlotState, Verdict};
@@ -61,7 +63,7 @@ fn row(job: &str, current: Option<SlotRecord>, cells: &[HourCell]) -> Arc<BoardR
         current: current.map(|record| Arc::new(SlotView::of(&record, at(NOW), 3))),
         ..JobView::of(&entry, Some(at("2026-11-21T15:00:00Z")))
     };
-    Arc::new(BoardRow { view, spec: Some(Arc::new(spec)), cells: hours, late: false, too_late: false })
+    Arc::new(BoardRow { view, spec: Some(Arc::new(spec)), cells: hours, late: false })
 }
 
 fn paused(row: &BoardRow) -> Arc<BoardRow> {
@@ -666,7 +668,7 @@ fn job(query: &str, acts: bool) -> String {
         ticks,
         hour: None,
         older: Some("/jobs/billing?before=2026-11-21T10Z".to_owned()),
-        did: Some("pause".to_owned()),
+        did: Some("resume".to_owned()),
         acts,
     };
     let frame = Frame::of(&setting, &reader, Some(&shown), "hours", "billing");
@@ -679,7 +681,7 @@ fn a_job_says_when_it_runs_whose_it_is_what_it_came_to_lately_and_what_comes() {
     let text = text_of(&page);
     for said in [
         "billing nobody tries again what billing does",
-        "Recorded: pause.",
+        "Recorded: resume.",
         "Nodes with a different definition: b",
         "Run now… Pause…",
         "Schedule 0 * * * * · ",
@@ -857,7 +859,7 @@ fn every_page_can_be_written() {
             sentence: Some("failed".to_owned()),
             changed: true,
             objection: Some("billing@2026-11-21T12Z is done, not failed".to_owned()),
-            needless: None,
+            blocked: None,
             undo_words: None,
             until: String::new(),
             action: "/jobs/billing/2026-11-21T12Z/unlock".to_owned(),
@@ -978,6 +980,7 @@ fn why_a_slot_is_as_it_is_is_said_in_chinese_too() {
         "ops-",
         "node",
         "gone",
+        "down",
         "cronward",
         "mark-done",
         "billing",
@@ -1107,7 +1110,8 @@ fn problems() -> Vec<(ProblemDetail, &'static [&'static str])> {
         (Detail::NoToken, &["Authorization", "Bearer"]),
         (Detail::WrongTokens, &[]),
         (Detail::OpenTokens, &["chmod", "o-r"]),
-        (Detail::NoRole, &[]),
+        (Detail::NoProxyUser, &[]),
+        (Detail::NoRole, &["viewer", "operator"]),
         (Detail::SmallRole, &[]),
         (Detail::TokenForActions, &["http", "auth", "tokens_file"]),
         (Detail::ReadOnly, &["http", "read_only", "false"]),

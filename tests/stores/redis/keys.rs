@@ -83,6 +83,26 @@ async fn what_runs_of_a_job_never_grows_beyond_what_runs() {
 }
 
 #[tokio::test]
+async fn a_key_of_another_type_that_stops_every_slot_of_a_job_is_named() {
+    let server = RedisServer::start();
+    let store = store(&server).await;
+    let (slot, running) = (slot_of("billing"), "cronward:default:{billing}:running");
+    let lease = granted(&store, &request(&slot, 1)).await;
+    server.command(&["DEL", running]);
+    server.command(&["SET", running, "what somebody else keeps here"]);
+    foreign(store.claim(&request(&slot, 2)).await, Op::Claim, running);
+    foreign(
+        store.complete(&lease, &ended(&lease, Outcome::Success), Duration::from_secs(60)).await,
+        Op::Complete,
+        running,
+    );
+    foreign(store.reset(&slot, &audit("reset")).await, Op::Reset, running);
+    assert_eq!(server.text(&["GET", running]).unwrap(), "what somebody else keeps here");
+    server.command(&["DEL", running]);
+    assert!(matches!(store.claim(&request(&slot, 3)).await.unwrap(), Claim::Held { .. }));
+}
+
+#[tokio::test]
 async fn a_record_of_the_same_number_and_another_token_stands_beside_it() {
     let mut server = RedisServer::start();
     let store = store(&server).await;

@@ -44,12 +44,24 @@ local function largest_logged()
   return largest
 end
 
+-- What is kept of this slot beside the others that run; false where nothing is. The key is the job's, not the slot's: one of another type
+-- stops every slot of the job, and the error that the server makes of it does not name it.
+local function read_own_running()
+  local answer = redis.pcall('HGET', RUNNING, KEY)
+  if type(answer) ~= 'table' then return answer end
+  if string.find(answer.err, 'WRONGTYPE', 1, true) then return nil, { 'corrupt', RUNNING, 'a key of another type' } end
+  return redis.call('HGET', RUNNING, KEY)
+end
+
 -- All that a decision needs: mark, counter, attempts forgiven. Every key is read here, before any write, so that a key
 -- of a foreign type stops a script while nothing has changed.
 local function read_slot()
   local mark, bad = read_mark(MARK)
   if bad then return nil, bad end
-  local slot = { mark = mark, count = 0, stored = false, forgiven = 0, running = redis.call('HGET', RUNNING, KEY) }
+  local own
+  own, bad = read_own_running()
+  if bad then return nil, bad end
+  local slot = { mark = mark, count = 0, stored = false, forgiven = 0, running = own }
   local forgiven = redis.call('HGET', LOG, 'forgiven')
   if forgiven then
     if not is_small_number(forgiven) then return nil, { 'corrupt', LOG, 'forgiven ' .. forgiven } end

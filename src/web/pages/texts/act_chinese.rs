@@ -1,5 +1,6 @@
 //! What an action does and how it is undone, in Simplified Chinese. Commands and what people wrote stay as they are.
 
+use super::sentences::ActTexts;
 use super::words_chinese::{no_start, span, starter};
 use crate::admin::actions::{
     ActionTexts, MarkDoneTexts, PauseTexts, ResetTexts, ResumeTexts, TriggerTexts, UnlockTexts,
@@ -14,6 +15,7 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
             used => format!("{used} 次尝试不再计数"),
         },
         no_longer_done: "时间槽不再是已完成状态",
+        runs_when_due: "到调度时间时节点会运行该时间槽",
         runs_again: "除非任务已暂停，节点会在几秒内再次运行该时间槽",
         not_started: |why, trigger| format!("没有节点会自动运行该时间槽：{why}；如需现在运行，请执行：{trigger}"),
         by_command: |end, trigger| format!("时间槽已于 {end} 结束；如需现在运行，请执行：{trigger}"),
@@ -59,4 +61,44 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
         needless: "任务已按此方式暂停",
     },
     resume: ResumeTexts { effect: "该任务的时间槽会重新启动", needless: "任务没有暂停" },
+};
+
+/// What the forms say around that.
+pub(super) const FORMS: ActTexts = ActTexts {
+    label: |verb| match verb {
+        "reset" | "retry" => "重新运行…",
+        "unlock" => "解锁…",
+        "mark-done" => "标记为已完成…",
+        "trigger" => "立即运行…",
+        "pause" => "暂停…",
+        "resume" => "恢复…",
+        _ => "执行…",
+    },
+    heading: |verb, what| {
+        let verb = match verb {
+            "reset" | "retry" => "重新运行",
+            "unlock" => "解锁",
+            "mark-done" => "标记为已完成",
+            "trigger" => "立即运行",
+            "pause" => "暂停",
+            "resume" => "恢复",
+            other => other,
+        };
+        format!("{verb}：{what}")
+    },
+    effect: "将会发生什么",
+    undo: "如何撤销",
+    command: "终端中的等价命令",
+    reason: "原因",
+    reason_required: "必填；与您的名字一起记录",
+    reason_optional: "与您的名字一起记录",
+    confirm: |job| format!("输入 {job} 以确认"),
+    until: "直到",
+    until_hint: "30m、2h 或 2026-11-21T18:00:00Z 这样的时间；留空则直到手动恢复",
+    back: "返回",
+    off_away: "存储不可用时无法执行操作。",
+    needless: "无需执行：",
+    refused: "现在无法执行：",
+    audited: |who| format!("操作人将记录为 {who}。"),
+    changed: "时间槽的状态在此期间已改变。下面是现在的状态；您输入的内容已保留。",
 };

@@ -1,7 +1,7 @@
 //! The pages in Simplified Chinese.
 
 use super::sentences::{
-    ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
+    ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
 };
 use super::{act_chinese, plain, problem_chinese, schedule_chinese, why_chinese, words_chinese};
 use crate::web::pages::state::Shown;
@@ -200,6 +200,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         store_unusable: "存储有响应，但本节点无法使用",
         undelivered: |sink, messages| format!("发往 {sink} 的 {messages} 条通知未送达"),
         since: |since| format!("自 {since}"),
+        signal: |signal| format!("被信号 {signal} 终止"),
         exit: |code| format!("退出码 {code}"),
         on_node: |node| format!("节点 {node}"),
         failed_slots: |slots| format!("连续 {slots} 个时间槽"),
@@ -306,6 +307,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         from_to: |from, to| format!("{from} 至 {to}"),
         actions: "操作",
         did: |verb| format!("已记录：{verb}。"),
+        asked: "已请求该节点运行。获得租约后，尝试会显示在下方。",
         did_nothing: "无需更改。",
         cut: |most| format!("此处仅显示最后 {most}。"),
     },
@@ -347,43 +349,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         no_activity: "本节点启动以来还没有任何事件。",
         activity_of: |node| format!("节点 {node} 启动以来的事件，最新的在前。"),
     },
-    act: ActTexts {
-        label: |verb| match verb {
-            "reset" | "retry" => "重新运行…",
-            "unlock" => "解锁…",
-            "mark-done" => "标记为已完成…",
-            "trigger" => "立即运行…",
-            "pause" => "暂停…",
-            "resume" => "恢复…",
-            _ => "执行…",
-        },
-        heading: |verb, what| {
-            let verb = match verb {
-                "reset" | "retry" => "重新运行",
-                "unlock" => "解锁",
-                "mark-done" => "标记为已完成",
-                "trigger" => "立即运行",
-                "pause" => "暂停",
-                "resume" => "恢复",
-                other => other,
-            };
-            format!("{verb}：{what}")
-        },
-        effect: "将会发生什么",
-        undo: "如何撤销",
-        command: "终端中的等价命令",
-        reason: "原因",
-        reason_required: "必填；与您的名字一起记录",
-        reason_optional: "与您的名字一起记录",
-        confirm: |job| format!("输入 {job} 以确认"),
-        until: "直到",
-        until_hint: "30m、2h 或 2026-11-21T18:00:00Z 这样的时间；留空则直到手动恢复",
-        back: "返回",
-        off_away: "存储不可用时无法执行操作。",
-        needless: "无需执行：",
-        audited: |who| format!("操作人将记录为 {who}。"),
-        changed: "时间槽的状态在此期间已改变。下面是现在的状态；您输入的内容已保留。",
-    },
+    act: act_chinese::FORMS,
     other_pages: plain::CHINESE,
     live: LiveTexts {
         live: "实时",

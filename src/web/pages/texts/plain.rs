@@ -60,8 +60,10 @@ pub(super) const ENGLISH: OtherTexts = OtherTexts {
         _ => "Something went wrong",
     },
     problem_do: |status| match status {
-        401 => "This page needs a token.",
-        403 => "Ask somebody with the role operator, or use a command on a node.",
+        401 => "This page needs a token, or a user that the proxy names.",
+        403 => {
+            "Where a role is missing, ask somebody with the role operator, or use a command on a node. Where a form is refused, open it once more."
+        }
         404 => "Check the address, or look for the job in the hours.",
         409 => "Go back, look at the state that is true now, and decide again.",
         421 => "Use the address in [http] public_url, or localhost.",
@@ -131,8 +133,8 @@ pub(super) const CHINESE: OtherTexts = OtherTexts {
         _ => "出错了",
     },
     problem_do: |status| match status {
-        401 => "此页面需要令牌。",
-        403 => "请联系具有运维角色的人员，或在节点上使用命令。",
+        401 => "此页面需要令牌，或由代理给出用户。",
+        403 => "如缺少角色，请联系具有运维角色的人员，或在节点上使用命令；如表单被拒绝，请重新打开。",
         404 => "请检查网址，或在时段页查找任务。",
         409 => "请返回查看现在的状态，再作决定。",
         421 => "请使用 [http] public_url 中的地址或 localhost。",

@@ -161,6 +161,7 @@ pub(in crate::web::pages) struct NeedTexts {
     /// To whom, and how many.
     pub(in crate::web::pages) undelivered: fn(&str, u32) -> String,
     pub(in crate::web::pages) since: fn(&str) -> String,
+    pub(in crate::web::pages) signal: fn(i32) -> String,
     pub(in crate::web::pages) exit: fn(i32) -> String,
     pub(in crate::web::pages) on_node: fn(&str) -> String,
     pub(in crate::web::pages) failed_slots: fn(u32) -> String,
@@ -276,6 +277,8 @@ pub(in crate::web::pages) struct SlotTexts {
     pub(in crate::web::pages) from_to: fn(&str, &str) -> String,
     pub(in crate::web::pages) actions: &'static str,
     pub(in crate::web::pages) did: fn(&str) -> String,
+    /// That this node was asked to run it.
+    pub(in crate::web::pages) asked: &'static str,
     pub(in crate::web::pages) did_nothing: &'static str,
     pub(in crate::web::pages) cut: fn(&str) -> String,
 }
@@ -336,7 +339,10 @@ pub(in crate::web::pages) struct ActTexts {
     pub(in crate::web::pages) until_hint: &'static str,
     pub(in crate::web::pages) back: &'static str,
     pub(in crate::web::pages) off_away: &'static str,
+    /// Before why there is nothing to do.
     pub(in crate::web::pages) needless: &'static str,
+    /// Before why it would be refused.
+    pub(in crate::web::pages) refused: &'static str,
     pub(in crate::web::pages) audited: fn(&str) -> String,
     pub(in crate::web::pages) changed: &'static str,
 }

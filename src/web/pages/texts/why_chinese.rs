@@ -32,7 +32,6 @@ pub(super) const WHY: WhyTexts = WhyTexts {
     claim: ClaimReasons {
         kept: |nodes, what| {
             let what = match what {
-                ClaimObstacle::StoreAway => "无法连接存储",
                 ClaimObstacle::Blocked => "发现该任务的另一个时间槽仍在运行",
                 ClaimObstacle::Paused => "发现任务已暂停",
                 ClaimObstacle::TooLate => "来得太晚：已过启动期限",
@@ -42,6 +41,7 @@ pub(super) const WHY: WhyTexts = WhyTexts {
             };
             format!("{}{what}", names(nodes))
         },
+        store_away: |nodes, error| format!("{}无法使用存储（{error}）", names(nodes)),
         only_on: |wanted, nodes| {
             let wanted = wanted.map_or_else(|| "其他标签".to_owned(), |wanted| format!("标签 {wanted}"));
             format!("only_on 要求{wanted}，而{}没有该标签", names(nodes))
@@ -120,8 +120,9 @@ const SLOT: SlotReasons = SlotReasons {
     no_node: |late| format!("时间槽没有运行：调度时间已过{late}，且没有在线节点"),
     unclaimed: |late| format!("时间槽尚未运行：调度时间已过{late}，尚无节点认领"),
     orphaned: |over, since| {
-        let since = since.map(|since| format!("自 {since} 起，")).unwrap_or_default();
-        format!("时间槽{}：{since}任何在线节点的配置文件中都没有该任务", does_not_run(over))
+        let since =
+            since.map(|since| format!("；最后一次在 {since} 或其后一小时内出现在节点的配置文件中")).unwrap_or_default();
+        format!("时间槽{}：任何在线节点的配置文件中都没有该任务{since}", does_not_run(over))
     },
     did_not_run: |why, then| format!("时间槽没有运行：{why}{}", followed(then)),
     no_success: |last, end, then| format!("时间槽没有成功的尝试：{last}；{end} 之前没有开始其他尝试{}", followed(then)),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::admin::NoStart;
+use crate::observe::view::NoStart;
 use crate::schedule::{DstEffect, DstNote};
 use crate::store::{Capability, JobOrigin, KeptPart, Reach, StoreClock};
 use crate::web::pages::state::Shown;
@@ -67,6 +67,7 @@ pub(super) const fn no_start(why: NoStart) -> &'static str {
     match why {
         NoStart::Disabled => "任务在配置中已停用",
         NoStart::Orphaned => "没有在线节点的配置文件包含该任务",
+        NoStart::NoNode => "没有在线节点具有 only_on 要求的标签",
         NoStart::TooLate => "已过启动截止时间",
     }
 }
