@@ -278,7 +278,7 @@ impl KnownJob {
     pub(crate) fn next_tick(&self, current: Option<&SlotView>, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let is_over = |slot: &&SlotView| matches!(slot.state, SlotState::Done | SlotState::Failed) && slot.end > now;
         let from = current.filter(is_over).map_or(now, |slot| earlier(slot.end, Duration::from_nanos(1)));
-        let plans = self.entry.enabled && !self.orphaned;
+        let plans = self.entry.enabled && !self.orphaned && !self.unmatched;
         self.timetable.schedule().next_after(from).filter(|_| plans)
     }
 

@@ -67,7 +67,7 @@ pub(crate) const fn no_start(why: NoStart) -> &'static str {
     match why {
         NoStart::Disabled => "the job is disabled in the file",
         NoStart::Orphaned => "no live node has the job in its file",
-        NoStart::NoNode => "no live node has the labels that its only_on asks for",
+        NoStart::NoNode => "no live node that has the job in its file has the labels of its only_on",
         NoStart::TooLate => "the start deadline has passed",
     }
 }

@@ -403,12 +403,25 @@ async fn slots_that_ended_and_whose_verdict_nobody_could_record_need_somebody_on
         failing.collect()
     };
     let told = |slot: &str, slots| vec![(slot.to_owned(), slots)];
-    assert_eq!(failing(&stage.filled().await), told("2026-11-21T13Z", 2), "the slot of 14:00 lasts");
+    let owes = async |hour: Option<u32>| {
+        let job = stage.specs[0].name.clone();
+        let behind = hour.map(|hour| (job.clone(), slot("push", hour).start())).into_iter().collect();
+        let job_hashes = [(job, String::new())].into();
+        let report = NodeReport::new(NodeName::new("a").unwrap(), "i1", stage.clock.now().wall);
+        stage.memory.heartbeat(&NodeReport { behind, job_hashes, ..report }).await.unwrap();
+    };
+    owes(None).await;
+    assert_eq!(failing(&stage.filled().await), [], "nobody owes a verdict: the job may have been disabled then");
+    owes(Some(12)).await;
+    stage.pass(15).await;
+    assert_eq!(failing(&stage.board.look(24)), told("2026-11-21T13Z", 2), "the slot of 14:00 lasts");
     let node = NodeName::new("a").unwrap();
     stage.memory.close(&slot("push", 12), 3, &node).await.unwrap();
+    owes(Some(12)).await;
     stage.pass(15).await;
     assert_eq!(failing(&stage.board.look(24)), told("2026-11-21T13Z", 2), "one is counted by the store now");
     stage.memory.close(&slot("push", 13), 3, &node).await.unwrap();
+    owes(None).await;
     stage.pass(15).await;
     assert_eq!(failing(&stage.board.look(24)), told("2026-11-21T13Z", 2));
     stage.succeed(&slot("push", 14), 2).await;

@@ -119,8 +119,8 @@ fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
         SlotState::Pending | SlotState::Retrying if row.is_too_late() => Some(Verdict::Missed),
         _ => None,
     });
-    // Those that the store has not counted: where it cannot record a verdict, nobody else tells of them.
-    let uncounted = line.unsuccessful(known.map(|failing| failing.last));
+    // Where the store cannot record a verdict, nobody else tells of these.
+    let uncounted = line.uncounted().filter(|uncounted| known.is_none_or(|known| known.last < uncounted.last));
     let counted = uncounted.map(|uncounted| uncounted.last).or(known.map(|failing| failing.last));
     // Its verdict comes when it is over; that nobody tries again is known now.
     let newer = key.zip(verdict).filter(|(key, _)| counted.is_none_or(|counted| counted < *key));

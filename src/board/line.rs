@@ -48,6 +48,8 @@ pub(super) struct Line {
     /// None before it was read: nothing is said then of how the job fares.
     pub(super) latest: Option<JobLatest>,
     pub(super) pause: Option<Pause>,
+    /// Where its oldest slot begins whose verdict a live node owes, and has not been able to record for a while; none where none is owed.
+    pub(super) behind: Option<DateTime<Utc>>,
     slots: SeenSlots,
     /// Hours whose slots are not kept one by one, by their start.
     folded: BTreeMap<DateTime<Utc>, HourCell>,
@@ -65,9 +67,9 @@ pub(super) enum SlotRange {
     Hour(DateTime<Utc>),
 }
 
-/// Slots that ended without success one after the other.
+/// Slots that ended without success and that the store has not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unsuccessful {
+pub(super) struct Uncounted {
     pub(super) first: SlotKey,
     pub(super) last: SlotKey,
     pub(super) slots: u32,
@@ -92,7 +94,7 @@ fn seconds(from: DateTime<Utc>, to: DateTime<Utc>) -> u32 {
 impl Line {
     pub(super) fn new(job: KnownJob) -> Self {
         let (slots, folded) = (SeenSlots::default(), BTreeMap::new());
-        Self { job, latest: None, pause: None, slots, folded, shown: Vec::new(), last_shown: None }
+        Self { job, latest: None, pause: None, behind: None, slots, folded, shown: Vec::new(), last_shown: None }
     }
 
     /// Whether its slots are those of a job of the same name, and stand alike.
@@ -195,21 +197,21 @@ impl Line {
         Some(later(done.or(self.job.known_since)?, after))
     }
 
-    /// The newest slots that ended without success, one after the other, as far as they are kept one by one: the oldest and the newest of
-    /// them after `known`, how many they are, and what became of the newest. A verdict may be missing of them.
-    pub(super) fn unsuccessful(&self, known: Option<SlotKey>) -> Option<Unsuccessful> {
-        let mut found: Option<Unsuccessful> = None;
-        for seen in self.slots.iter().rev().take_while(|seen| known.is_none_or(|known| known < seen.key)) {
+    /// The newest slots that ended without success, of those whose verdict is owed and that are kept one by one: the oldest and the newest
+    /// of them, how many they are, and what became of the newest. The store has not counted them. Of what ended while nobody owed a verdict,
+    /// as while the job was disabled, nothing is said.
+    pub(super) fn uncounted(&self) -> Option<Uncounted> {
+        let behind = self.behind?;
+        let mut found: Option<Uncounted> = None;
+        for seen in self.slots.iter().rev().take_while(|seen| seen.key.start() >= behind) {
             let verdict = match seen.state {
-                CellState::Missed => Verdict::Missed,
-                CellState::Failed => Verdict::Failed,
-                // Those that are to come or still last, and those that nobody was to run.
-                CellState::NotDue | CellState::Pending | CellState::Retrying | CellState::Running => continue,
-                CellState::Disabled | CellState::Skipped => continue,
-                CellState::Done | CellState::Unknown | CellState::NotRead => break,
+                CellState::Missed if !seen.settled => Verdict::Missed,
+                CellState::Failed if !seen.settled => Verdict::Failed,
+                CellState::Done => break,
+                _ => continue,
             };
-            let newer = found.unwrap_or(Unsuccessful { first: seen.key, last: seen.key, slots: 0, verdict });
-            found = Some(Unsuccessful { first: seen.key, slots: newer.slots + 1, ..newer });
+            let newer = found.unwrap_or(Uncounted { first: seen.key, last: seen.key, slots: 0, verdict });
+            found = Some(Uncounted { first: seen.key, slots: newer.slots + 1, ..newer });
         }
         found
     }

@@ -330,8 +330,13 @@ impl Sheet {
 
     /// What nodes have in their files changes who runs a job.
     pub(super) fn take_nodes(&mut self, nodes: &[NodeEntry], now: DateTime<Utc>) {
-        for (line, _) in self.lines.values_mut() {
+        let mut behind: BTreeMap<&JobName, DateTime<Utc>> = BTreeMap::new();
+        for (job, start) in nodes.iter().filter(|node| node.is_alive(now)).flat_map(|node| &node.report.behind) {
+            behind.entry(job).and_modify(|known| *known = (*known).min(*start)).or_insert(*start);
+        }
+        for (name, (line, _)) in &mut self.lines {
             line.job.planned_by(nodes, now);
+            line.behind = behind.get(name).copied();
         }
     }
 

@@ -49,7 +49,7 @@ pub(super) fn check(section: &Section<'_>, http: &HttpConfig) {
     if let Some(path) = path.filter(|path| *path != http.base_path.trim_end_matches('/')) {
         let (shown, base) = (if path.is_empty() { "/" } else { path }, &http.base_path);
         let message = format!(
-            "public_url has the path {shown}, and pages are served below {base}: links in messages lead nowhere"
+            "public_url has the path {shown}, and pages are served below {base}: links in messages or on the pages lead nowhere"
         );
         let span = section.entry("public_url").map_or(section.span.clone(), |entry| entry.span());
         section.ctx.warn(

@@ -152,7 +152,7 @@ impl Shed {
 
 impl Failing {
     fn add(&mut self, message: &str, stays: bool) {
-        self.stays |= stays;
+        self.stays = stays;
         self.slots += 1;
         self.in_all += 1;
         self.heard = true;

@@ -145,7 +145,7 @@ impl NodeMachine {
 
     /// A request found the store away: the next beat asks whether it answers.
     pub const fn handle_store_away(&mut self) {
-        self.membership.heartbeat_soon();
+        self.membership.probe();
     }
 
     /// Plans ahead and does what is due once in a while.
@@ -328,8 +328,6 @@ impl NodeMachine {
         self.out.push_back(Action::Emit(Event::Reloaded { jobs, changed: changed.into_iter().collect() }));
         self.tell_plan();
         self.membership.plan += 1;
-        // Which jobs a node has in its file others know from its heartbeats alone.
-        self.membership.heartbeat_soon();
         for slot in reopened {
             self.start_again(now, slot, now.wall);
         }

@@ -141,8 +141,8 @@ impl Membership {
         (!is_known).then(|| Event::Namesake { other: instance.clone(), started: *started_at })
     }
 
-    /// The next beat sends a heartbeat, which also asks the store whether it answers.
-    pub(super) const fn heartbeat_soon(&mut self) {
+    /// The next beat asks the store whether it answers.
+    pub(super) const fn probe(&mut self) {
         self.heartbeat_at = None;
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{Now, between};
+use crate::clock::{Mono, Now, between};
 use crate::config::{SinkConfig, SinkTarget, WebForm};
 use crate::event::NoticeKind;
 use crate::job::{JobName, JobSpec, NodeName};
@@ -19,7 +19,7 @@ use crate::notify::machine::Courier;
 use crate::notify::notice::Notice;
 use crate::observe::view::{NodeState, NodeView};
 use crate::slot::{JobLatest, Token};
-use crate::store::Pause;
+use crate::store::{HEARD_AGAIN, Pause};
 
 /// A node that was lost longer ago is no news for one that starts.
 const NEWS_OF_NODES: Duration = Duration::from_secs(600);
@@ -27,8 +27,9 @@ const NEWS_OF_NODES: Duration = Duration::from_secs(600);
 /// The pauses that the store knows of, and its clock when it said so.
 pub(super) type PausesAt = (DateTime<Utc>, Vec<(JobName, Pause)>);
 
-/// Lost nodes, each with when it was heard last.
-type LostNodes = BTreeSet<(NodeName, DateTime<Utc>)>;
+/// A lost node, with when it was heard last.
+type LostNode = (NodeName, DateTime<Utc>);
+type LostNodes = BTreeSet<LostNode>;
 
 /// What a look at the store has found. What could not be read is not there.
 #[derive(Debug, Default)]
@@ -68,7 +69,8 @@ pub(super) struct Dispatch {
     /// Nodes that were lost at the last look and of which nothing is to be told any more; none before the first.
     lost: Option<LostNodes>,
     /// Nodes that were lost at the last look for the first time: after an outage of the store all are, until they are heard again.
-    doubted: LostNodes,
+    /// Since when, by this node's clock.
+    doubted: BTreeMap<LostNode, Mono>,
 }
 
 impl Dispatch {
@@ -80,7 +82,7 @@ impl Dispatch {
             subscriptions: BTreeMap::new(),
             paused: None,
             lost: None,
-            doubted: LostNodes::new(),
+            doubted: BTreeMap::new(),
         }
     }
 
@@ -146,8 +148,10 @@ impl Dispatch {
         if let Some((at, pauses)) = found.pauses {
             self.see_pauses(now, at, pauses);
         }
-        if let Some(nodes) = found.nodes {
-            self.see_nodes(now, &nodes);
+        match found.nodes {
+            Some(nodes) => self.see_nodes(now, &nodes),
+            // An outage may have begun: who is lost after it is looked at anew.
+            None => self.doubted.clear(),
         }
         self.remind(now);
     }
@@ -190,6 +194,7 @@ impl Dispatch {
         let lost = nodes.iter().filter(|node| node.state == NodeState::Lost);
         // Who is not heard itself, as after a store that took nothing, cannot tell who else is gone: the next look can.
         if lost.clone().any(|node| node.node == self.node) {
+            self.doubted.clear();
             return;
         }
         let lost: LostNodes = lost.map(|node| (node.node.clone(), whole_seconds(node.seen))).collect();
@@ -198,7 +203,10 @@ impl Dispatch {
             None => between(node.1, now.wall) < NEWS_OF_NODES,
         };
         let (news, known): (LostNodes, LostNodes) = lost.into_iter().partition(is_news);
-        let (sure, doubted): (LostNodes, LostNodes) = news.into_iter().partition(|node| self.doubted.contains(node));
+        let since = |node: &LostNode| self.doubted.get(node).copied().unwrap_or(now.mono);
+        let (sure, doubted): (LostNodes, LostNodes) =
+            news.into_iter().partition(|node| now.mono.since(since(node)) >= HEARD_AGAIN);
+        let doubted = doubted.into_iter().map(|node| (node.clone(), since(&node))).collect();
         for (node, seen) in &sure {
             self.tell(now, &Notice::of_node(NoticeKind::NodeSilent, node, *seen));
         }

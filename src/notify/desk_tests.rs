@@ -149,7 +149,14 @@ fn a_node_that_is_lost_is_told_once_and_one_that_stopped_never() {
     assert!(bench.desk.is_in_doubt());
     bench.see(found(vec![own(NodeState::Alive), node(NodeState::Alive, 1)]));
     assert!(!bench.desk.is_in_doubt());
-    for (pending, doubted) in [(0, true), (1, false), (1, false)] {
+    // Not before it has had the time to be heard, nor where the store was away in between.
+    for (seconds, pending, doubted) in [(0, 0, true), (14, 0, true), (15, 1, false), (60, 1, false)] {
+        if seconds == 14 {
+            bench.clock.advance(Duration::from_secs(20));
+            bench.see(Sighting::default());
+            bench.see(found(vec![own(NodeState::Alive), node(NodeState::Lost, 30)]));
+        }
+        bench.clock.advance(Duration::from_secs(seconds));
         bench.see(found(vec![own(NodeState::Alive), node(NodeState::Lost, 30)]));
         let told = if pending == 0 { of(&[]) } else { of(&[("all", pending)]) };
         assert_eq!((bench.pending(), bench.desk.is_in_doubt()), (told, doubted));

@@ -13,6 +13,7 @@ use crate::message::MessageKey;
 use crate::notify::notice::{Notice, digest_id, message_id, run_uuid};
 use crate::notify::texts::{self, Texts, fill};
 use crate::observe::view::SlotView;
+use crate::schedule::Timetable;
 use crate::slot::{JobLatest, Outcome, OutputTail, RunRecord, SlotKey, SlotRecord};
 use crate::text;
 
@@ -218,19 +219,23 @@ fn sentence(item: &LetterItem, texts: &Texts) -> String {
     fill_owned(chosen(item, texts), &values)
 }
 
-/// The newest slot of the job that has ended, as far as is known.
+/// The newest slot of the job that is done or has ended without success, as far as is known.
 fn later_end(known: &Particulars) -> Option<SlotKey> {
     let latest = known.latest.as_ref()?;
-    let ended = latest.end.map(|end| end.slot).max(latest.failing.map(|failing| failing.last));
-    ended.max(latest.success.map(|success| success.slot))
+    latest.failing.map(|failing| failing.last).max(latest.success.map(|success| success.slot))
 }
 
-/// That the job has succeeded since, where the message comes after that.
+/// That a later slot is done since, where the message comes after that.
 fn since(item: &LetterItem, texts: &Texts) -> Option<String> {
-    let late = matches!(item.notice.kind, NoticeKind::Failed | NoticeKind::Missed | NoticeKind::AttemptFailed);
-    let success =
-        item.known.latest.as_ref()?.success.filter(|success| late && item.notice.slot < Some(success.slot))?;
-    Some(fill(texts.since, &[("slot", &success.slot.to_string()), ("at", &stamp(success.at))]))
+    let record = item.known.record.as_ref()?;
+    let happened = match item.notice.kind {
+        NoticeKind::Failed | NoticeKind::AttemptFailed => run_of(item)?.ended_at?,
+        NoticeKind::Missed => record.slot.end(),
+        _ => return None,
+    };
+    let success = item.known.latest.as_ref()?.success?;
+    let is_later = item.notice.slot < Some(success.slot) && happened < success.at;
+    is_later.then(|| fill(texts.since, &[("slot", &success.slot.to_string()), ("at", &stamp(success.at))]))
 }
 
 /// Which sentence it is, by what is known.
@@ -324,13 +329,16 @@ fn page(notice: &Notice, sender: &Sender) -> Option<String> {
 /// The command that mends it, or that shows why.
 fn command(item: &LetterItem, texts: &Texts, now: DateTime<Utc>) -> Option<String> {
     let (job, slot) = (item.notice.job()?, item.notice.slot);
-    let is_over = item.known.record.as_ref().is_none_or(|record| record.slot.end() <= now);
+    // Without the store the file says when the slot ends.
+    let planned = || Timetable::of(item.known.spec.as_ref()?).ok()?.slot_with_key(slot?);
+    let end = item.known.record.as_ref().map(|record| record.slot.end()).or_else(|| Some(planned()?.end()));
+    let is_over = end.is_none_or(|end| end <= now);
     let (sentence, command) = match (item.notice.kind, slot) {
         (NoticeKind::Failed, Some(slot)) if is_over => {
             (texts.rerun, format!("cronward reset {job}@{slot} && cronward trigger {job}@{slot} --past"))
         }
         (NoticeKind::Failed, Some(slot)) => {
-            let end = item.known.record.as_ref().map(|record| stamp(record.slot.end())).unwrap_or_default();
+            let end = end.map(stamp).unwrap_or_default();
             let (before, after) =
                 (format!("cronward reset {job}@{slot}"), format!("cronward trigger {job}@{slot} --past"));
             return Some(fill(texts.rerun_now, &[("end", &end), ("command", &before), ("then", &after)]));

@@ -107,20 +107,25 @@ fn an_attempt_that_took_too_long_is_said_to_have_timed_out_and_not_to_have_been_
 
 #[test]
 fn a_message_that_comes_late_says_that_the_job_has_succeeded_since_and_turns_no_check_back() {
-    use crate::slot::LastSuccess;
+    use crate::slot::{LastEnd, LastSuccess};
     let mut item = item(NoticeKind::Failed);
-    let success = |key: &str| LastSuccess { slot: key.parse().unwrap(), at: now() };
-    for (key, since) in [("2026-11-21T13Z", false), ("2026-11-21T15Z", true)] {
-        item.known.latest = Some(JobLatest { success: Some(success(key)), ..JobLatest::default() });
+    let ago = |seconds| now() - chrono::TimeDelta::seconds(seconds);
+    // The last attempt ended now; by hand an old slot is run after later ones.
+    for (key, done, since, outdated) in [
+        ("2026-11-21T13Z", ago(-60), false, false),
+        ("2026-11-21T15Z", ago(-60), true, true),
+        ("2026-11-21T15Z", ago(60), false, true),
+    ] {
+        let success = LastSuccess { slot: key.parse().unwrap(), at: done };
+        item.known.latest = Some(JobLatest { success: Some(success), ..JobLatest::default() });
         let letter = Letter::of(&item, &sender(), &sink(Lang::En), now());
-        assert_eq!(
-            letter.lines[0].starts_with("slot 2026-11-21T15Z succeeded since, at "),
-            since,
-            "{:?}",
-            letter.lines
-        );
-        assert_eq!(letter.ping.unwrap().outdated, since);
+        let told = letter.lines[0].starts_with("a later slot is done by now: 2026-11-21T15Z, at ");
+        assert_eq!((told, letter.ping.unwrap().outdated), (since, outdated), "{:?}", letter.lines);
     }
+    // An attempt of a later slot that is tried again says nothing yet.
+    let end = LastEnd { slot: "2026-11-21T15Z".parse().unwrap(), at: now(), outcome: Outcome::Failure };
+    item.known.latest = Some(JobLatest { end: Some(end), ..JobLatest::default() });
+    assert!(!Letter::of(&item, &sender(), &sink(Lang::En), now()).ping.unwrap().outdated);
 }
 
 #[test]
@@ -181,6 +186,7 @@ fn of_a_store_that_does_not_answer_the_failure_is_told_all_the_same() {
     (item.known.record, item.known.output) = (None, None);
     let letter = Letter::of(&item, &sender(), &sink(Lang::En), now());
     assert_eq!(letter.title, "billing@2026-11-21T14Z failed: no attempt is left");
+    assert!(letter.lines.last().unwrap().contains("; from 2026-11-21T15:00:00Z on, "), "{:?}", letter.lines);
 }
 
 #[test]

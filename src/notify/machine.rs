@@ -175,7 +175,9 @@ impl Courier {
         // What another node's flood has put off is due with the rest of it.
         let belongs = |entry: &PendingMessage| entry.due <= now.mono + ASIDE || is_fresh(entry);
         let due = waiting().filter(|(_, entry)| is_due(entry));
-        let Some((first, _)) = due.min_by_key(|(key, entry)| (entry.due, spread_of(key))) else { return };
+        let Some((first, _)) = due.min_by_key(|(key, entry)| (entry.due, entry.notice.step(), spread_of(key))) else {
+            return;
+        };
         let together = waiting().filter(|(_, entry)| belongs(entry)).count();
         let floods = state.rule.digests && together + state.sent.len() > FLOOD;
         let mut batch: Vec<MessageKey> = if floods {
@@ -241,11 +243,11 @@ impl Courier {
     }
 
     fn send(&mut self, now: Now, sink: &str, mut held: Vec<MessageKey>, digest: bool) {
-        // As it happened, as far as this node knows.
+        // As this node learned of it; what it learned of in one look, as it happened.
         held.sort_by_cached_key(|key| {
             self.entries.get(key).map(|entry| {
                 let happened = entry.notice.happened().unwrap_or(entry.learned.wall);
-                (happened, entry.learned.mono, entry.notice.step())
+                (entry.learned.mono, happened, entry.notice.step())
             })
         });
         let mut notices = Vec::new();

@@ -411,3 +411,53 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn messages_of_one_job_come_as_they_happened_though_each_waits_for_its_turn() {
+    let clock = ManualClock::at("2026-11-21T14:00:00Z".parse().unwrap());
+    for job in ["a", "b", "c", "d", "e", "f", "g", "h"] {
+        let mut courier = Courier::new(false, Token::from_bits(1));
+        courier.set_sinks(&rule(20), clock.now());
+        let name = JobName::new(job).unwrap();
+        let notice = |kind| Notice::of_slot(kind, &name, "2026-11-21T14Z".parse().unwrap());
+        courier.learn(clock.now(), &notice(NoticeKind::Started), SINK);
+        clock.advance(Duration::from_secs(1));
+        courier.learn(clock.now(), &notice(NoticeKind::Recovered), SINK);
+        courier.learn(clock.now(), &notice(NoticeKind::Succeeded), SINK);
+        let mut sent = Vec::new();
+        for _ in 0..60 {
+            courier.handle_timeout(clock.now());
+            while let Some(step) = courier.poll_step() {
+                let CourierStep::Send { sink, notices, .. } = step else { continue };
+                sent.extend(notices.iter().map(|(_, notice)| notice.kind));
+                courier.handle_answer(clock.now(), &sink, &Receipt::Taken(String::new()));
+            }
+            clock.advance(Duration::from_secs(1));
+        }
+        assert_eq!(sent, [NoticeKind::Started, NoticeKind::Succeeded, NoticeKind::Recovered], "{job}");
+    }
+}
+
+#[test]
+fn a_digest_names_what_happened_first_at_first() {
+    let clock = ManualClock::at("2026-11-21T14:00:00Z".parse().unwrap());
+    let mut courier = Courier::new(false, Token::from_bits(1));
+    courier.set_sinks(&rule(20), clock.now());
+    let keys = ["2026-11-21T13Z", "2026-11-21T12Z", "2026-11-21T11Z"];
+    for job in ["a", "b"] {
+        let name = JobName::new(job).unwrap();
+        courier.learn(clock.now(), &Notice::of_slot(NoticeKind::Recovered, &name, keys[2].parse().unwrap()), SINK);
+        for key in keys {
+            courier.learn(clock.now(), &Notice::of_slot(NoticeKind::Failed, &name, key.parse().unwrap()), SINK);
+        }
+    }
+    clock.advance(Duration::from_secs(20));
+    courier.handle_timeout(clock.now());
+    let step = std::iter::from_fn(|| courier.poll_step()).last();
+    let Some(CourierStep::Send { notices, digest: true, .. }) = step else { panic!("{step:?}") };
+    let told: Vec<_> = notices.iter().map(|(_, notice)| (notice.kind, notice.slot.unwrap().to_string())).collect();
+    let failed = |key: &str| (NoticeKind::Failed, key.to_owned());
+    let wanted: Vec<_> = keys.iter().rev().flat_map(|key| [failed(key), failed(key)]).collect();
+    assert_eq!(told[..6], wanted);
+    assert!(told[6..].iter().all(|(kind, _)| *kind == NoticeKind::Recovered), "{told:?}");
+}

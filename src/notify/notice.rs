@@ -169,6 +169,12 @@ pub(super) fn spread_of(key: &MessageKey) -> u64 {
     digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
+/// The same for all messages of a job to one sink: what is put off by it stays in its order.
+pub(super) fn turn_of(key: &MessageKey) -> u64 {
+    let digest = digest(&[key.topic().as_str(), key.sink()]);
+    digest.iter().take(8).fold(0, |number, byte| (number << 8) | u64::from(*byte))
+}
+
 fn digest(parts: &[&str]) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in parts {

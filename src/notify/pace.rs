@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::message::{Delivery, MessageKey};
 use crate::notify::entry::PendingMessage;
-use crate::notify::notice::spread_of;
+use crate::notify::notice::turn_of;
 use crate::notify::sinks::Receipt;
 
 /// A claim lasts so long: then another node may send, so that no message waits for a dead one for more than a minute.
@@ -36,7 +36,7 @@ pub(super) enum Tally {
 pub(super) fn spread(over: Duration, key: &MessageKey) -> Duration {
     let least = over / 4;
     let room = u64::try_from((over - least).as_millis()).unwrap_or(0);
-    least + Duration::from_millis(if room == 0 { 0 } else { spread_of(key) % room })
+    least + Duration::from_millis(if room == 0 { 0 } else { turn_of(key) % room })
 }
 
 pub(super) fn delivery(entry: &PendingMessage, answer: &Receipt) -> (Delivery, Tally) {

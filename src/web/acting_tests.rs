@@ -371,7 +371,18 @@ async fn the_page_after_an_action_says_what_is_recorded_and_believes_no_address(
         let before = page(&port, &format!("{path}?did={word}")).await;
         assert!(!before.contains("Recorded"), "{word}: {before}");
     }
-    assert!(page(&port, &format!("{path}?did=trigger")).await.contains("This node was asked to run it."));
+    let now = port.scene.clock.now().wall.timestamp();
+    for (query, is_asked) in [
+        (format!("did=trigger&at={now}"), true),
+        (format!("did=retry&at={}", now - 599), true),
+        (format!("did=trigger&at={}", now - 600), false),
+        ("did=trigger".to_owned(), false),
+        (format!("did=reset&at={now}"), false),
+    ] {
+        let told = page(&port, &format!("{path}?{query}")).await;
+        assert_eq!(told.contains("This node was asked to run it."), is_asked, "{query}");
+    }
+    assert!(!page(&port, "/jobs/billing?did=resume").await.contains("Recorded"), "it was never paused");
     let done = port.form(&format!("{path}/reset"), &cookie, &format!("token={token}")).await;
     let told = done.header("location").to_owned();
     assert_eq!(told, format!("{path}?did=reset"));

@@ -223,5 +223,7 @@ fn written(acted: Acted) -> Response {
 fn done(site: &Site, verb: Verb, acted: &Acted) -> Result<Response, Problem> {
     let slot = acted.slot.as_ref().map(|slot| format!("/{}", slot.key())).unwrap_or_default();
     let did = if acted.changed { verb.as_str() } else { "nothing" };
-    login::sent_to(&site.address(&format!("/jobs/{}{slot}?did={did}", acted.job)))
+    // Of what a node goes on with the store may know nothing yet: the page has to be told when it was asked for.
+    let at = if acted.goes_on { format!("&at={}", site.sources.clock.now().wall.timestamp()) } else { String::new() };
+    login::sent_to(&site.address(&format!("/jobs/{}{slot}?did={did}{at}", acted.job)))
 }

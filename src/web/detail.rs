@@ -77,6 +77,8 @@ pub(super) enum ProblemDetail {
     OpenTokens,
     #[error("the proxy named no user: its user header is missing, empty, there twice, too long, or no text")]
     NoProxyUser,
+    #[error("users come through a proxy alone, and this address is none of [http.auth.proxy] from")]
+    NotTheProxy,
     #[error("the proxy tells no role of yours: it is viewer or operator, and told once")]
     NoRole,
     #[error("your role may not do this")]

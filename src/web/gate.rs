@@ -86,7 +86,8 @@ impl Gate {
             (None, _) if self.proxy.is_none() => {
                 Ok(Bearer { name: "anybody".to_owned(), role: Role::Viewer, way: Way::Anybody })
             }
-            (None, _) => Err(Problem::no_proxy_user()),
+            (None, _) if proxy.is_some() => Err(Problem::no_proxy_user()),
+            (None, _) => Err(Problem::not_the_proxy()),
         }
     }
 
@@ -166,7 +167,7 @@ fn named<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         (Some(value), None) => std::str::from_utf8(value.as_bytes()).ok()?.trim(),
         _ => return None,
     };
-    (!text.chars().any(char::is_control)).then_some(text)
+    (!text.chars().any(|c| c == '\t' || crate::text::is_harmful(c))).then_some(text)
 }
 
 /// The value of the one cookie of this name: of two nobody knows which is meant.

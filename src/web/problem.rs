@@ -130,6 +130,11 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", ProblemDetail::NoProxyUser)
     }
 
+    /// Users come from a proxy alone, and this is not its address.
+    pub(super) fn not_the_proxy() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", ProblemDetail::NotTheProxy)
+    }
+
     pub(super) fn forbidden(detail: ProblemDetail) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }

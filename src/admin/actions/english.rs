@@ -16,7 +16,7 @@ pub(crate) const ENGLISH: ActionTexts = ActionTexts {
             used => format!("{used} attempts no longer count"),
         },
         no_longer_done: "the slot is no longer done",
-        runs_when_due: "nodes run the slot when it is due",
+        runs_when_due: "nodes run the slot when it is due, unless the job is paused then",
         runs_again: "nodes run the slot again within seconds, unless the job is paused",
         not_started: |why, trigger| format!("no node runs the slot by itself: {why}; to run it now: {trigger}"),
         by_command: |end, trigger| format!("the slot ended at {end}; to run it now: {trigger}"),

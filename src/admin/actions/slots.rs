@@ -50,8 +50,8 @@ fn effects_of_reset(
     let end = instant(record.slot.end());
     let trigger = |past| line.command_of_file(format!("trigger {}{past}", record.slot), job.spec.is_some());
     parts.push(match ((t.starter)(job.entry.origin), record.slot.end() > now) {
-        (None, true) if record.slot.start() > now => t.runs_when_due.to_owned(),
         (None, true) => match job.no_start(&record.slot, now) {
+            None if record.slot.start() > now => t.runs_when_due.to_owned(),
             None => t.runs_again.to_owned(),
             Some(why) => (t.not_started)((texts.no_start)(why), &trigger("")),
         },

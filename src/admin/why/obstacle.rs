@@ -17,11 +17,12 @@ pub(super) fn obstacle(facts: &Facts, t: &WhyTexts) -> Option<String> {
         (|it| matches!(it, Decision::Early), ClaimObstacle::Early),
         (|it| matches!(it, Decision::Closed), ClaimObstacle::Closed),
     ];
-    let notes = || facts.pages.iter().flat_map(|page| &page.notes).map(|note| &note.decision).rev();
+    let notes = || facts.pages.iter().flat_map(|page| &page.notes);
     let mut told = Vec::new();
     let store_error =
         |it: &Decision| if let Decision::StoreAway { message } = it { Some(message.clone()) } else { None };
-    if let Some(error) = notes().find_map(store_error) {
+    let newest = notes().filter_map(|note| Some((note.at, store_error(&note.decision)?))).max_by_key(|(at, _)| *at);
+    if let Some((_, error)) = newest {
         told.push((t.claim.store_away)(&names(&facts.who(|it| matches!(it, Decision::StoreAway { .. }))), &error));
     }
     for (is, what) in kinds {
@@ -33,7 +34,7 @@ pub(super) fn obstacle(facts: &Facts, t: &WhyTexts) -> Option<String> {
     let is_passed = |decision: &Decision| matches!(decision, Decision::NotSelected { .. });
     let passed = facts.who(is_passed);
     if told.is_empty() && !passed.is_empty() {
-        let wanted = notes().find_map(|it| match it {
+        let wanted = notes().map(|note| &note.decision).rev().find_map(|it| match it {
             Decision::NotSelected { wanted } => Some(wanted.as_str()),
             _ => None,
         });

@@ -5,7 +5,7 @@ use chrono::TimeDelta;
 
 use crate::job::{NodeName, Program};
 use crate::slot::Audit;
-use crate::store::{Applied, ErrorKind, HeartbeatReply, Op};
+use crate::store::{Applied, ErrorKind, Op};
 
 fn now() -> Now {
     Now { mono: Mono::default(), wall: "2026-11-21T14:00:00Z".parse().unwrap() }
@@ -56,26 +56,6 @@ fn a_reload_in_a_drain_neither_begins_a_slot_again_nor_tells_runs_of_another_dra
         let wanted = actions(&mut machine);
         assert!(matches!(wanted.as_slice(), [Action::Emit(Event::ReloadRefused { .. })]), "{wanted:?}");
     }
-}
-
-#[test]
-fn a_reload_is_followed_by_a_heartbeat_which_names_the_jobs() {
-    let mut machine = machine();
-    machine.handle_beat(now());
-    let reply = Ok((now().wall, Vec::new()));
-    machine.handle_report(now(), Report::Nodes { sent: now(), received: now(), reply });
-    machine.handle_report(now(), Report::Registered { plan: 0, reply: Ok(machine.plan().registry(now().wall)) });
-    let reply = Ok(HeartbeatReply { now: now().wall });
-    machine.handle_report(now(), Report::Heartbeat { sent: now(), received: now(), reply, namesake: None });
-    let beats = |machine: &mut NodeMachine| {
-        actions(machine).iter().filter(|action| matches!(action, Action::Ask(Question::Heartbeat { .. }))).count()
-    };
-    assert_eq!(beats(&mut machine), 1);
-    let soon = now().plus(Duration::from_secs(1));
-    machine.handle_beat(soon);
-    assert_eq!(beats(&mut machine), 0, "the next is due in nine seconds");
-    machine.handle_reload(soon, plan(5));
-    assert_eq!(beats(&mut machine), 1);
 }
 
 /// The drive ends as done although its job is no longer this node's, so that the slot stays known.

@@ -1,12 +1,14 @@
-//! Mail: one message for all recipients, in plain text, which says that a program wrote it. A server that refuses it for the sake of one of
-//! them is asked for each of them alone.
+//! Mail: one message for all recipients, in plain text, which says that a program wrote it. A server that refuses it for good, which may be
+//! for the sake of one of them, is asked for each of them alone.
 
 use lettre::address::Envelope;
+use std::time::Duration;
+
 use lettre::message::header::{ContentType, Header, HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MessageBuilder};
 use lettre::transport::smtp::authentication::Credentials;
 use lettre::transport::smtp::client::{Tls, TlsParameters};
-use lettre::transport::smtp::response::Response;
+use lettre::transport::smtp::response::Category;
 use lettre::{AsyncSmtpTransport, AsyncTransport, Message, Tokio1Executor};
 
 use crate::config::{MailConfig, MailTls};
@@ -17,6 +19,8 @@ use crate::text;
 
 /// Characters of an answer that are shown.
 const SHOWN: usize = 160;
+/// Time for those who get the message by themselves; with the try before less than a claim lasts.
+const EACH_ALONE: Duration = Duration::from_secs(30);
 /// Characters of a subject.
 const LONGEST_SUBJECT: usize = 180;
 
@@ -49,26 +53,38 @@ pub(super) async fn send(config: &MailConfig, access: &SinkAccess, letter: &Lett
         Err(error) => return Receipt::again(error),
     };
     let (envelope, text) = (message.envelope().clone(), message.formatted());
-    let answer = receipt(transport.send_raw(&envelope, &text).await);
-    if envelope.to().len() < 2 || !matches!(&answer, (_, true)) {
-        return answer.0;
+    let (answer, refused) = send_to(&transport, &envelope, &text, LONGEST_TRY).await;
+    if envelope.to().len() < 2 || !refused {
+        return answer;
     }
-    // Nobody has got it. One of the recipients may be the reason.
-    let mut answers = Vec::new();
-    for to in envelope.to() {
-        let alone = Envelope::new(envelope.from().cloned(), vec![to.clone()]);
-        let alone = alone.map_err(|error| error.to_string());
-        let answer = match alone {
-            Ok(alone) => receipt(transport.send_raw(&alone, &text).await).0,
-            Err(error) => Receipt::Refused(error),
-        };
-        answers.push((to.to_string(), answer));
-    }
+    // Nobody has got it, and one of the recipients may be the reason.
+    let mut answers: Vec<(String, Receipt)> = Vec::new();
+    let each = async {
+        for to in envelope.to() {
+            let answer = match Envelope::new(envelope.from().cloned(), vec![to.clone()]) {
+                Ok(alone) => send_to(&transport, &alone, &text, LONGEST_TRY).await.0,
+                Err(error) => Receipt::Refused(error.to_string()),
+            };
+            answers.push((to.to_string(), answer));
+        }
+    };
+    let _ = tokio::time::timeout(EACH_ALONE, each).await;
+    let done = answers.len();
+    let late = envelope.to().iter().skip(done).map(|to| (to.to_string(), Receipt::again("no time was left for it")));
+    answers.extend(late);
     together(answers)
 }
 
-/// What the server said; and whether it was the server who refused.
-fn receipt(answer: Result<Response, lettre::transport::smtp::Error>) -> (Receipt, bool) {
+/// Sends it once. What the server said; and whether it refused the message for good, but for a wrong password.
+async fn send_to(
+    transport: &AsyncSmtpTransport<Tokio1Executor>,
+    envelope: &Envelope,
+    text: &[u8],
+    limit: Duration,
+) -> (Receipt, bool) {
+    let Ok(answer) = tokio::time::timeout(limit, transport.send_raw(envelope, text)).await else {
+        return (Receipt::again(format!("no answer within {} s", limit.as_secs())), false);
+    };
     match answer {
         Ok(response) => {
             let said: Vec<&str> = response.message().collect();
@@ -77,8 +93,9 @@ fn receipt(answer: Result<Response, lettre::transport::smtp::Error>) -> (Receipt
         }
         Err(error) => {
             let told = text::message(&causes(&error), SHOWN);
-            let answered = error.is_permanent() || error.is_transient();
-            (if error.is_permanent() { Receipt::Refused(told) } else { Receipt::again(told) }, answered)
+            let is_login = error.status().is_some_and(|code| code.category == Category::Unspecified3);
+            let refused = error.is_permanent() && !is_login;
+            (if error.is_permanent() { Receipt::Refused(told) } else { Receipt::again(told) }, refused)
         }
     }
 }

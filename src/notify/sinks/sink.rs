@@ -55,7 +55,7 @@ impl Sink {
     pub(in crate::notify) async fn send(&self, letter: &Letter, ways: &Ways) -> Receipt {
         let answer = match &self.config.target {
             SinkTarget::Web { form, .. } => self.post(*form, letter, ways).await,
-            SinkTarget::Mail(config) => in_time(email::send(config, &self.access, letter, &ways.namespace)).await,
+            SinkTarget::Mail(config) => email::send(config, &self.access, letter, &ways.namespace).await,
             SinkTarget::Exec(program) => exec::run(program, &self.name, letter, &ways.launcher).await,
         };
         self.access.about(healthchecks::named(letter)).redacted(answer)

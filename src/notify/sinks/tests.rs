@@ -454,20 +454,26 @@ async fn mail_server(word: &'static str, says: &'static str) -> (u16, Arc<Mutex<
 #[tokio::test]
 async fn one_recipient_who_is_refused_keeps_no_mail_from_the_others() {
     let two = |port| MailConfig { to: vec!["a@example.com".to_owned(), "b@example.com".to_owned()], ..mail_to(port) };
-    for says in ["550 no such user", "450 greylisted"] {
-        let (port, heard) = mail_server("RCPT TO:<b@", says).await;
-        let Receipt::Taken(said) = send_mail(two(port)).await else { panic!("{says}") };
-        assert!(said.starts_with("250: ok; not taken for b@example.com: ") && !said.contains("a@"), "{said}");
-        let mails = heard.lock().unwrap().iter().filter(|line| *line == "DATA").count();
-        assert_eq!(mails, 1, "a has it once");
-        assert!(heard.lock().unwrap().iter().any(|line| line == "To: a@example.com, b@example.com"));
-    }
-    for (says, again) in [("550 no such user", false), ("450 greylisted", true)] {
-        let (port, _) = mail_server("RCPT", says).await;
+    let (port, heard) = mail_server("RCPT TO:<b@", "550 no such user").await;
+    let Receipt::Taken(said) = send_mail(two(port)).await else { panic!("a has it") };
+    assert!(said.starts_with("250: ok; not taken for b@example.com: ") && !said.contains("a@"), "{said}");
+    let heard = heard.lock().unwrap().clone();
+    assert_eq!(heard.iter().filter(|line| *line == "DATA").count(), 1, "a has it once");
+    assert!(heard.iter().any(|line| line == "To: a@example.com, b@example.com"));
+    let (port, _) = mail_server("RCPT", "550 no such user").await;
+    let Receipt::Refused(error) = send_mail(two(port)).await else { panic!("nobody has it") };
+    assert!(error.contains("a@example.com: ") && error.contains("; b@example.com: "), "{error}");
+}
+
+#[tokio::test]
+async fn what_passes_by_itself_and_a_wrong_password_ask_the_server_for_nobody_alone() {
+    let two = |port| MailConfig { to: vec!["a@example.com".to_owned(), "b@example.com".to_owned()], ..mail_to(port) };
+    for (word, says) in [("RCPT TO:<b@", "450 greylisted"), ("MAIL", "535 wrong password")] {
+        let (port, heard) = mail_server(word, says).await;
         let answer = send_mail(two(port)).await;
-        let (Receipt::Refused(error) | Receipt::Again { error, .. }) = &answer else { panic!("{answer:?}") };
-        assert_eq!(matches!(answer, Receipt::Again { .. }), again, "{answer:?}");
-        assert!(error.contains("a@example.com: ") && error.contains("; b@example.com: "), "{error}");
+        assert_eq!(matches!(answer, Receipt::Again { .. }), says.starts_with('4'), "{answer:?}");
+        let asked = heard.lock().unwrap().iter().filter(|line| line.starts_with("EHLO")).count();
+        assert_eq!(asked, 1, "{says}");
     }
 }
 

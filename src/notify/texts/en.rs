@@ -24,7 +24,7 @@ pub(super) const TEXTS: Texts = Texts {
     exit: "exit {code}",
     signal: "killed by signal {code}",
     outcome: "ended as {outcome}",
-    since: "slot {slot} succeeded since, at {at}",
+    since: "a later slot is done by now: {slot}, at {at}",
     timeout: "timeout after {after}",
     rerun_now: "To run it again: {command}; from {end} on, then also: {then}",
     kind: NoticeKind::as_str,

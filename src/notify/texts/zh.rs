@@ -24,7 +24,7 @@ pub(super) const TEXTS: Texts = Texts {
     exit: "退出码 {code}",
     signal: "被信号 {code} 终止",
     outcome: "结果为 {outcome}",
-    since: "此后时间槽 {slot} 已于 {at} 成功",
+    since: "后面的时间槽 {slot} 已于 {at} 完成",
     timeout: "运行超过 {after}，已超时",
     rerun_now: "重新运行：{command}；{end} 之后还需执行：{then}",
     kind,

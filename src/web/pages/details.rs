@@ -26,7 +26,7 @@ use crate::store::{Finding, client_command, where_kept};
 use crate::web::asking::Asking;
 use crate::web::detail::ProblemDetail;
 use crate::web::pages::cluster::{LocksPage, StorePage};
-use crate::web::pages::job::{JobMaterial, JobPage};
+use crate::web::pages::job::{self, JobMaterial, JobPage};
 use crate::web::pages::request::PageRequest;
 use crate::web::pages::slot::{RunPage, SlotMaterial, SlotPage};
 use crate::web::pages::state::JudgedSlot;
@@ -65,13 +65,14 @@ pub(in crate::web) async fn job(
     let unreadable = records.iter().filter_map(|record| Some(record.as_ref().err()?.to_string())).collect();
     let judged = records.iter().flatten().map(|record| JudgedSlot::of(known, record, now, retention)).collect();
     let mut row = Arc::clone(shown.row(name.as_str()).ok_or_else(Problem::not_found)?);
-    let did = ask.asked("did").map(str::to_owned);
-    if did.is_some() {
+    let mut did = None;
+    if let Some(word) = ask.asked("did") {
         // What was done a moment ago the board may not have heard of, and it may be later than the time that was read.
         let pauses = look.session.store.pauses().await.map_err(AdminError::from)?;
-        let pause = pauses.into_iter().find(|(job, pause)| *job == name && pause.ended.is_none());
-        let pause = pause.and_then(|(_, pause)| PauseView::of(&pause, now));
-        Arc::make_mut(&mut row).view.paused = pause;
+        let pause = pauses.into_iter().find(|(job, _)| *job == name).map(|(_, pause)| pause);
+        did = job::recorded(word, pause.as_ref(), now, ask.reader.t);
+        let lasting = pause.filter(|pause| pause.ended.is_none());
+        Arc::make_mut(&mut row).view.paused = lasting.and_then(|pause| PauseView::of(&pause, now));
     }
     let material = JobMaterial {
         row: &row,
@@ -114,7 +115,7 @@ pub(in crate::web) async fn slot(
         spec: spec.as_deref(),
         previous: known.timetable.older(&facts.record.slot, HORIZON, 1).pop().map(|slot| slot.key().to_string()),
         following: following(known, &facts.record.slot, facts.now).map(|slot| slot.key().to_string()),
-        did: ask.asked("did").map(str::to_owned),
+        did: ask.asked("did").map(|verb| (verb.to_owned(), ask.asked("at").and_then(moment))),
         acts: offered.iter().map(|verb| verb.as_str()).collect(),
         acts_off: ask.acts() && !takes_changes,
         kept: at_store(&ask.site, &facts.record.slot, where_kept).unwrap_or_default(),
@@ -123,6 +124,11 @@ pub(in crate::web) async fn slot(
     };
     let frame = ask.frame(&shown, "hours", facts.record.slot.to_string());
     ask.page(&SlotPage::of(frame, material, &ask.tell(&shown)))
+}
+
+/// Seconds since 1970.
+fn moment(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::from_timestamp(text.parse().ok()?, 0)
 }
 
 /// What a person with the store's own client has to know of a slot.

@@ -7,13 +7,15 @@ use crate::admin::actions::Verb;
 use crate::admin::words::zone_name;
 use crate::board::{BoardRow, Snapshot};
 use crate::job::{JobSpec, Program};
-use crate::observe::view::{JobView, LatestView, TickView};
+use crate::observe::view::{LatestView, TickView};
 use crate::schedule::Timetable;
+use crate::store::Pause;
 use crate::web::pages::chart::{self, Chart};
 use crate::web::pages::frame::Frame;
 use crate::web::pages::moment::{Apart, Moment, Teller};
 use crate::web::pages::now;
 use crate::web::pages::runs::took;
+use crate::web::pages::slot::is_told;
 use crate::web::pages::state::{JudgedSlot, Shown};
 use crate::web::pages::texts::Texts;
 
@@ -71,13 +73,14 @@ pub(super) struct JobMaterial<'a> {
     pub(super) acts: bool,
 }
 
-/// What was done, after an action, as far as that is seen: an address can be kept, and anybody can write one.
-fn recorded(word: &str, view: &JobView, t: &Texts) -> Option<String> {
-    match (Verb::named(word), view.paused.is_some()) {
-        (Some(Verb::Pause), true) | (Some(Verb::Resume), false) => Some((t.slot.did)(&(t.words.verb)(word))),
-        (None, _) if word == "nothing" => Some(t.slot.did_nothing.to_owned()),
-        _ => None,
-    }
+/// What was done, after an action, as far as the job's last pause shows it: an address can be kept, and anybody can write one.
+pub(super) fn recorded(word: &str, pause: Option<&Pause>, now: DateTime<Utc>, t: &Texts) -> Option<String> {
+    let done = match Verb::named(word) {
+        Some(Verb::Pause) => pause.filter(|pause| pause.ended.is_none()).map(|pause| pause.since),
+        Some(Verb::Resume) => pause.and_then(|pause| Some(pause.ended.as_ref()?.at)),
+        _ => return (word == "nothing").then(|| t.slot.did_nothing.to_owned()),
+    };
+    done.filter(|at| is_told(*at, now)).map(|_| (t.slot.did)(&(t.words.verb)(word)))
 }
 
 impl JobPage {
@@ -96,7 +99,7 @@ impl JobPage {
             glyph: glyph.unwrap_or(Shown::NotDue.key()),
             sentence,
             description: spec.and_then(|spec| spec.description.clone()),
-            did: did.and_then(|verb| recorded(&verb, view, t)),
+            did,
             notes: notes(shown, row, &unreadable, t),
             acts: if acts { vec![act("trigger"), act(verb)] } else { Vec::new() },
             facts: facts(row, timetable, tell),

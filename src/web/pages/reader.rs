@@ -136,7 +136,7 @@ fn cookie(headers: &HeaderMap, name: &str) -> Option<String> {
 
 /// The address as links to the same view have it.
 fn here(uri: &Uri, query: &[(String, String)]) -> String {
-    let rest = query.iter().filter(|(key, _)| !KEPT.contains(&key.as_str()) && key != "did");
+    let rest = query.iter().filter(|(key, _)| !KEPT.contains(&key.as_str()) && key != "did" && key != "at");
     let rest = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(rest).finish();
     if rest.is_empty() { uri.path().to_owned() } else { format!("{}?{rest}", uri.path()) }
 }

@@ -60,7 +60,8 @@ pub(super) struct SlotMaterial<'a> {
     pub(super) spec: Option<&'a JobSpec>,
     pub(super) previous: Option<String>,
     pub(super) following: Option<String>,
-    pub(super) did: Option<String>,
+    /// What was done, as the address says, and when this node was asked for it.
+    pub(super) did: Option<(String, Option<DateTime<Utc>>)>,
     /// What may be done: the verb and whether the slot is past.
     pub(super) acts: Vec<&'static str>,
     pub(super) acts_off: bool,
@@ -90,7 +91,7 @@ impl SlotPage {
                 .map(|owner| format!("{}: {owner}", t.job.owner))
                 .collect(),
             runbook: spec.and_then(|spec| spec.runbook.clone()),
-            did: did.and_then(|verb| recorded(&verb, view, facts.now, t)),
+            did: did.and_then(|(verb, asked)| recorded(&verb, asked, view, facts.now, t)),
             acts: acts.into_iter().map(act).collect(),
             unreadable: facts.unreadable.iter().map(|error| (t.needs.unreadable)(1, &harmless(error))).collect(),
             acts_off: acts_off.then_some(t.act.off_away),
@@ -148,16 +149,25 @@ fn settled(view: &SlotView) -> Option<DateTime<Utc>> {
     }
 }
 
-/// How long after an action the page of its slot or job says what was done.
-const TOLD: Duration = Duration::from_secs(600);
+/// Whether an action is so new that the page of its slot or job says what was done.
+pub(super) fn is_told(at: DateTime<Utc>, now: DateTime<Utc>) -> bool {
+    later(at, Duration::from_secs(600)) > now
+}
 
-/// What was done, after an action, as far as that is seen: an address can be kept, and anybody can write one.
-fn recorded(word: &str, view: &SlotView, now: DateTime<Utc>, t: &Texts) -> Option<String> {
+/// What was done, after an action, as far as that is seen: an address can be kept, and anybody can write one. `asked`: when this node was
+/// asked for it, by the address.
+fn recorded(
+    word: &str,
+    asked: Option<DateTime<Utc>>,
+    view: &SlotView,
+    now: DateTime<Utc>,
+    t: &Texts,
+) -> Option<String> {
     let verb = match Verb::named(word) {
         None => return (word == "nothing").then(|| t.slot.did_nothing.to_owned()),
         Some(verb) => verb,
     };
-    let is_new = |audit: &&AuditView| later(audit.at, TOLD) > now;
+    let is_new = |audit: &&AuditView| is_told(audit.at, now);
     let is_of = |audited: &str| match verb {
         Verb::MarkDone => audited == "mark_done",
         // By a reset while nodes run the slot by themselves.
@@ -168,7 +178,8 @@ fn recorded(word: &str, view: &SlotView, now: DateTime<Utc>, t: &Texts) -> Optio
         return Some((t.slot.did)(&(t.words.verb)(word)));
     }
     // The node goes on with it: what it was asked for is recorded with its lease.
-    matches!(verb, Verb::Trigger | Verb::Retry).then(|| t.slot.asked.to_owned())
+    let is_asked = matches!(verb, Verb::Trigger | Verb::Retry) && asked.is_some_and(|asked| is_told(asked, now));
+    is_asked.then(|| t.slot.asked.to_owned())
 }
 
 /// The state in a sentence.

@@ -668,7 +668,7 @@ fn job(query: &str, acts: bool) -> String {
         ticks,
         hour: None,
         older: Some("/jobs/billing?before=2026-11-21T10Z".to_owned()),
-        did: Some("resume".to_owned()),
+        did: Some("Recorded: resume.".to_owned()),
         acts,
     };
     let frame = Frame::of(&setting, &reader, Some(&shown), "hours", "billing");
@@ -1111,6 +1111,7 @@ fn problems() -> Vec<(ProblemDetail, &'static [&'static str])> {
         (Detail::WrongTokens, &[]),
         (Detail::OpenTokens, &["chmod", "o-r"]),
         (Detail::NoProxyUser, &[]),
+        (Detail::NotTheProxy, &["http", "auth", "proxy", "from"]),
         (Detail::NoRole, &["viewer", "operator"]),
         (Detail::SmallRole, &[]),
         (Detail::TokenForActions, &["http", "auth", "tokens_file"]),

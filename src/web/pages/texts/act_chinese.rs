@@ -15,7 +15,7 @@ pub(super) const ACTIONS: ActionTexts = ActionTexts {
             used => format!("{used} 次尝试不再计数"),
         },
         no_longer_done: "时间槽不再是已完成状态",
-        runs_when_due: "到调度时间时节点会运行该时间槽",
+        runs_when_due: "除非届时任务已暂停，到调度时间时节点会运行该时间槽",
         runs_again: "除非任务已暂停，节点会在几秒内再次运行该时间槽",
         not_started: |why, trigger| format!("没有节点会自动运行该时间槽：{why}；如需现在运行，请执行：{trigger}"),
         by_command: |end, trigger| format!("时间槽已于 {end} 结束；如需现在运行，请执行：{trigger}"),

@@ -50,6 +50,7 @@ pub(super) fn said(detail: &ProblemDetail) -> String {
         ProblemDetail::WrongTokens => "来自此地址的错误令牌过多",
         ProblemDetail::OpenTokens => "本机的所有用户都能读取令牌文件，从而可以伪造登录：请对该文件执行 chmod o-r",
         ProblemDetail::NoProxyUser => "代理没有给出用户：其用户请求头缺失、为空、重复、过长或不是文本",
+        ProblemDetail::NotTheProxy => "用户只能通过代理访问，而此地址不在 [http.auth.proxy] from 之中",
         ProblemDetail::NoRole => "代理没有给出您的角色：应为 viewer 或 operator，只出现一次",
         ProblemDetail::SmallRole => "您的角色不能执行此操作",
         ProblemDetail::TokenForActions => "执行操作需要令牌：请在 [http.auth] tokens_file 中指定谁可以操作",

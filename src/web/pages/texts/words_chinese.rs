@@ -67,7 +67,7 @@ pub(super) const fn no_start(why: NoStart) -> &'static str {
     match why {
         NoStart::Disabled => "任务在配置中已停用",
         NoStart::Orphaned => "没有在线节点的配置文件包含该任务",
-        NoStart::NoNode => "没有在线节点具有 only_on 要求的标签",
+        NoStart::NoNode => "配置文件包含该任务的在线节点都没有 only_on 要求的标签",
         NoStart::TooLate => "已过启动截止时间",
     }
 }
