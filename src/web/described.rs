@@ -79,7 +79,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
             ("state", "string"),
             ("decisions", "[Decision]"),
             ("dropped", "integer"),
-            ("unreadable", "[string]"),
+            ("unreadable", "string?"),
             ("sentence", "string"),
             ("fix", "string?"),
         ],

@@ -95,6 +95,9 @@ fn a_record_that_somebody_else_wrote_is_named_and_keeps_nobody_from_the_others()
         assert!(told.stderr.starts_with("warning: ") && told.stderr.contains(&record), "{}", told.stderr);
         assert!(told.stdout.contains("done"), "{}", told.stdout);
     }
+    let why: serde_json::Value =
+        serde_json::from_str(&place.run(&["why", "push", "--json", "--store", &url]).stdout).unwrap();
+    assert!(why["unreadable"].as_str().unwrap().contains(&record), "{why}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ pub(crate) fn view(facts: &Facts) -> WhyView {
         end: slot.end(),
         state: facts.record.state(facts.now, facts.job.max_attempts),
         decisions,
-        unreadable: facts.unreadable.clone(),
+        unreadable: facts.unreadable.first().cloned(),
         dropped: facts.pages.iter().map(|page| page.dropped).fold(0, u32::saturating_add),
         sentence,
         fix,

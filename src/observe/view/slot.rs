@@ -218,8 +218,8 @@ pub struct WhyView {
     pub decisions: Vec<DecisionView>,
     /// Decisions that were made and are not kept.
     pub dropped: u32,
-    /// Why what is not here cannot be read: the store holds what cronward did not write.
-    pub unreadable: Vec<String>,
+    /// Why the decision log cannot be read, where the store holds what cronward did not write; else null.
+    pub unreadable: Option<String>,
     /// The one sentence that says it all.
     pub sentence: String,
     /// The command that fixes it, or what to do where there is none; null where there is nothing to fix.
