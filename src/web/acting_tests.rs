@@ -357,6 +357,17 @@ async fn a_node_that_cannot_run_the_job_names_one_that_can() {
 }
 
 #[tokio::test]
+async fn of_a_slot_to_come_a_reset_promises_no_run_now_and_no_retry_is_made() {
+    let port = Port::new().await;
+    let slot = "/slots/billing/2026-11-21T15Z";
+    let (cookie, _) = port.logged_in().await;
+    let reset = port.send("GET", "/jobs/billing/2026-11-21T15Z/reset", &[("cookie", &cookie)], "").await;
+    assert!(reset.body.contains("nodes run the slot when it is due, unless the job is paused then"), "{}", reset.body);
+    let retry = port.ask(&format!("{slot}/retry"), &json!({})).await;
+    assert!(retry.status == 409 && retry.detail().contains("only current and past slots"), "{}", retry.body);
+}
+
+#[tokio::test]
 async fn the_page_after_an_action_says_what_is_recorded_and_believes_no_address() {
     let mut port = Port::new().await;
     let (cookie, token) = port.logged_in().await;

@@ -384,6 +384,31 @@ fn a_slot_that_nobody_has_claimed_is_due_from_its_tick_on_and_not_from_its_start
 }
 
 #[test]
+fn no_run_is_announced_that_a_pause_or_missing_labels_keep() {
+    let (setting, reader, shown) = (setting(false), reader(""), snapshot());
+    let tell = teller(&setting, &reader, Some(&shown));
+    let busy = HourCell { due: 60, ..cell(CellState::Pending, 0) };
+    let mut lone = (*row("sweep", Some(fixture::untouched()), &[busy])).clone();
+    lone.view.no_start = Some(NoStart::NoNode);
+    let why = "no live node that has the job in its file has the labels of its only_on";
+    assert_eq!(now::of(&lone, &tell).1, why);
+    let only = |row: Arc<BoardRow>| {
+        text_of(&home(&Snapshot { rows: vec![row], concerns: Arc::default(), ..snapshot() }, "", false))
+    };
+    let plain = row("mail-digest", Some(fixture::done()), &[]);
+    assert!(only(Arc::clone(&plain)).contains("15:00 UTC"));
+    assert!(!only(paused(&plain)).contains("15:00 UTC"));
+    for (record, begins) in [
+        (fixture::untouched(), "pending: no node starts it by itself: paused"),
+        (fixture::waiting(), "not done: 1 of 3 attempts used, no node tries again by itself: paused"),
+    ] {
+        let mut slot = judged(&record, "2026-11-21T12:30:00Z", true);
+        slot.paused = true;
+        assert_eq!(sentence(&slot, &tell).trim_end_matches('.'), begins);
+    }
+}
+
+#[test]
 fn nothing_that_a_user_wrote_is_more_than_text() {
     for page in [home(&snapshot(), "?q=%3Cscript%3E%22%27", true), slot("")] {
         for harm in ["<img src=x", "<script>alert", "\u{1b}", "value=\"<script", "style="] {

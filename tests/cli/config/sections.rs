@@ -330,3 +330,17 @@ fn a_public_url_is_the_address_of_a_page() {
     let read = config(&url("https://cron.example/ops")).http.unwrap().public_url;
     assert_eq!(read.as_deref(), Some("https://cron.example/ops"));
 }
+
+#[test]
+fn a_public_url_that_does_not_lead_to_the_base_path_is_a_warning() {
+    let both = |base: &str, url: &str| with(&format!("[http]\nbase_path = {base:?}\npublic_url = {url:?}"));
+    let dead = "3:14 dead-links: public_url has the path /, and pages are served below /ops: ";
+    let told_of = told(&both("/ops", "https://cron.example/"));
+    let dead = format!("{dead}links in messages or on the pages lead nowhere");
+    assert!(told_of.iter().any(|finding| finding.starts_with(&dead)), "{told_of:?}");
+    for (base, url) in
+        [("/ops", "https://cron.example/ops"), ("/ops/", "https://cron.example/ops/"), ("/", "https://cron.example")]
+    {
+        assert!(told(&both(base, url)).iter().all(|finding| !finding.contains("dead-links")), "{base} {url}");
+    }
+}
