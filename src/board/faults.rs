@@ -28,7 +28,9 @@ impl Faults {
     pub(super) fn take(&mut self, record: &SlotRecord, max_attempts: u32, now: DateTime<Utc>) {
         let (job, key) = (record.slot.job(), record.slot.key());
         let known = self.newest.get(job).map(|(known, _)| *known);
-        if !matches!(record.state(now, max_attempts), SlotState::Failed | SlotState::Missed) {
+        let ended_badly = matches!(record.state(now, max_attempts), SlotState::Failed | SlotState::Missed);
+        // Of a slot that nobody tried there is no more to tell than that.
+        if !ended_badly || (record.used() == 0 && record.runs.is_empty()) {
             if known == Some(key) {
                 self.newest.remove(job);
             }

@@ -14,5 +14,6 @@ pub(super) fn launcher(address: &StoreAddress) -> Launcher {
 /// The same for the store of this url.
 pub(super) fn hiding(url: &str) -> Launcher {
     let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), Output::Capture);
-    store::secrets(url).iter().fold(launcher, |launcher, secret| launcher.hiding(secret))
+    launcher.hide(&store::secrets(url));
+    launcher
 }

@@ -56,14 +56,12 @@ impl Environment {
 
     /// Without the variables whose value is `secret`, or holds it where it is long enough not to be there by chance: the
     /// store's url and password may have come in under any name. An empty secret hides nothing.
-    #[must_use]
-    pub fn hiding(mut self, secret: &str) -> Self {
+    pub fn hide(&mut self, secret: &str) {
         let telling = secret.len() >= TELLING;
         let found = |value: &OsStr| {
             !secret.is_empty() && (value == secret || telling && contains(value.as_bytes(), secret.as_bytes()))
         };
         self.0.retain(|_, value| !found(value));
-        self
     }
 
     /// Without what the entry of the account sets.
@@ -294,9 +292,14 @@ pub(super) mod tests {
     #[test]
     fn a_secret_is_hidden_under_whatever_name_it_came_in() {
         let variables = [("REDIS_URL", "redis://:pw@h"), ("NOTE", "see redis://:pw@h/1"), ("PATH", "/bin")];
-        assert_eq!(names(inherited(&variables).hiding("redis://:pw@h")), ["PATH"]);
-        assert_eq!(names(inherited(&variables).hiding("")).len(), 3);
-        assert_eq!(names(inherited(&variables).hiding("pw")).len(), 3, "part of a value by chance");
+        let without = |secret| {
+            let mut environment = inherited(&variables);
+            environment.hide(secret);
+            names(environment)
+        };
+        assert_eq!(without("redis://:pw@h"), ["PATH"]);
+        assert_eq!(without("").len(), 3);
+        assert_eq!(without("pw").len(), 3, "part of a value by chance");
     }
 
     #[test]

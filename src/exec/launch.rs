@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::Signal;
 use tokio::net::UnixStream;
@@ -44,7 +45,8 @@ pub enum Output {
 pub struct Launcher {
     shim: PathBuf,
     output: Output,
-    inherited: Environment,
+    /// Of all clones.
+    inherited: Arc<Mutex<Environment>>,
     streams: Streams,
     env_files: EnvFiles,
 }
@@ -115,20 +117,25 @@ impl Launcher {
     /// the best one for the binary itself: it stays right when the file is replaced while the daemon runs. Commands inherit
     /// this process's environment; see [`Launcher::with_environment`].
     pub fn new(shim: PathBuf, output: Output) -> Self {
-        let inherited = Environment::inherited(std::env::vars_os());
+        let inherited = Arc::new(Mutex::new(Environment::inherited(std::env::vars_os())));
         Self { shim, output, inherited, streams: Streams::default(), env_files: EnvFiles::default() }
     }
 
     /// The same with another environment for commands to inherit.
     #[must_use]
     pub fn with_environment(self, inherited: Environment) -> Self {
-        Self { inherited, ..self }
+        Self { inherited: Arc::new(Mutex::new(inherited)), ..self }
     }
 
-    /// The same without the inherited variables in whose value `secret` stands. To be called with the store's url.
-    #[must_use]
-    pub fn hiding(self, secret: &str) -> Self {
-        Self { inherited: self.inherited.hiding(secret), ..self }
+    /// From now on no command that this or a clone of it starts inherits a variable in whose value one of these secrets stands. To be
+    /// called with those of the store's url.
+    pub fn hide<'s>(&self, secrets: impl IntoIterator<Item = &'s String>) {
+        let mut inherited = self.inherited();
+        secrets.into_iter().for_each(|secret| inherited.hide(secret));
+    }
+
+    fn inherited(&self) -> MutexGuard<'_, Environment> {
+        self.inherited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a command. A command that cannot be started is no error: its `wait` says so. Does not wait for the start
@@ -206,7 +213,7 @@ impl Launcher {
         ties: Ties,
     ) -> Result<Attendant, Refusal> {
         let plan = self.plan(command, occasion, variables)?;
-        let (path, output, inherited) = (self.shim.clone(), self.output, self.inherited.clone());
+        let (path, output, inherited) = (self.shim.clone(), self.output, self.inherited().clone());
         let label = occasion.label();
         let in_shim =
             |error| Refusal::cannot_run(format_args!("the shim {} cannot be started: {error}", self.shim.display()));
@@ -248,7 +255,7 @@ impl Launcher {
     }
 
     fn environment(&self, command: &CommandSpec, occasion: &Occasion, variables: Variables) -> Environment {
-        let mut environment = self.inherited.clone();
+        let mut environment = self.inherited().clone();
         if command.user.is_some() {
             environment = environment.without_account();
         }

@@ -19,6 +19,18 @@ pub type DriveId = u64;
 /// What is wanted, in order.
 pub(super) type Outbox = VecDeque<Action>;
 
+/// Room that an empty outbox keeps: what thousands of jobs filled at once is given back.
+const KEPT: usize = 64;
+
+/// What is to be done next.
+pub(super) fn next(out: &mut Outbox) -> Option<Action> {
+    let next = out.pop_front();
+    if next.is_none() {
+        out.shrink_to(KEPT);
+    }
+    next
+}
+
 /// What a node's machine wants done.
 #[derive(Debug)]
 pub enum Action {

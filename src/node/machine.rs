@@ -21,7 +21,7 @@ use crate::drive::Message;
 use crate::event::{self, Event};
 use crate::job::{Concurrency, JobName, JobSpec};
 use crate::machine::End;
-use crate::node::action::{Action, DriveId, Outbox, Question, Report, Start};
+use crate::node::action::{self, Action, DriveId, Outbox, Question, Report, Start};
 use crate::node::active::ActiveSlots;
 use crate::node::membership::{Context, Membership};
 use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
@@ -89,7 +89,7 @@ impl NodeMachine {
 
     /// What to do next; nothing until something happens.
     pub fn poll_action(&mut self) -> Option<Action> {
-        self.out.pop_front()
+        action::next(&mut self.out)
     }
 
     /// When the next armed tick is due.
@@ -226,7 +226,7 @@ impl NodeMachine {
         match self.active.ended(&slot, id, end, now.wall) {
             Some(End::Done) => self.membership.verdicts.closer.settled(&slot),
             Some(End::Left) if self.leave_by.is_none() => self.start_again(now, slot, scheduled_at),
-            Some(_) => {}
+            Some(_) => self.membership.verdicts.ran_without_success(&slot),
             None => self.start_reopened(now, slot),
         }
     }

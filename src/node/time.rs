@@ -10,6 +10,9 @@ use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 
 use crate::clock::{Clock, Now};
 
+/// Messages of the scheduler to itself: of the 200 that it has room for by itself one job needs a few.
+const CHANNEL: usize = 16;
+
 /// The planner's heartbeat, one tokio-cron-scheduler job, every second: beats until it is dropped or stopped.
 ///
 /// It only beats. Its callbacks come up to half a second late and do not know their scheduled instant, so nothing here
@@ -22,7 +25,7 @@ pub(super) struct Heart {
 impl Heart {
     /// Starts beating.
     pub(super) async fn start() -> Result<Self, JobSchedulerError> {
-        let scheduler = JobScheduler::new().await?;
+        let scheduler = JobScheduler::new_with_channel_size(CHANNEL).await?;
         let beats = Arc::new(Notify::new());
         let notify = Arc::clone(&beats);
         let job = Job::new_async("* * * * * *", move |_, _| {

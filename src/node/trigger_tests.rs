@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::clock::{Clock, ManualClock, Now};
 use crate::job::{JobSpec, Program};
 use crate::machine::End;
-use crate::node::action::{Action, Start};
+use crate::node::action::{Action, Question, Report, Start};
 use crate::node::machine::NodeMachine;
 use crate::node::plan::{Identity, Plan, Upkeep};
 use crate::node::{TriggerRefusal, TriggerRequest};
@@ -90,6 +90,38 @@ fn a_slot_that_has_ended_is_run_only_where_that_was_asked_for() {
     assert_eq!((start.slot, start.past), (previous(), true));
     let next = slot("2026-11-21T15Z", "2026-11-21T16Z");
     assert_eq!(ask(&mut machine, next, true).unwrap_err(), TriggerRefusal::Early);
+}
+
+/// The store answers for the first time: it knows no other node, and this one's jobs since now.
+fn meet_store(machine: &mut NodeMachine) {
+    machine.handle_beat(now());
+    machine.handle_report(now(), Report::Nodes { sent: now(), received: now(), reply: Ok((now().wall, Vec::new())) });
+    let reply = Ok(machine.plan().registry(now().wall));
+    machine.handle_report(now(), Report::Registered { plan: 0, reply });
+}
+
+/// The slots whose verdict the machine asks for at its next beat.
+fn asks_to_close(machine: &mut NodeMachine) -> Vec<Slot> {
+    machine.handle_beat(now());
+    let actions = std::iter::from_fn(|| machine.poll_action());
+    let asked = |action| match action {
+        // Of the three attempts that the job has nobody makes the others.
+        Action::Ask(Question::Close { slot, max_attempts: 1 }) => Some(slot),
+        _ => None,
+    };
+    actions.filter_map(asked).collect()
+}
+
+#[test]
+fn a_past_slot_that_was_run_without_success_is_asked_about_once_more() {
+    for (end, wanted) in [(End::Exhausted, vec![previous()]), (End::Closed, vec![previous()]), (End::Done, vec![])] {
+        let mut machine = hourly();
+        meet_store(&mut machine);
+        let start = ask(&mut machine, previous(), true).unwrap().pop().unwrap();
+        assert_eq!(asks_to_close(&mut machine), []);
+        machine.handle_end(now(), start.slot, start.id, start.scheduled_at, end);
+        assert_eq!(asks_to_close(&mut machine), wanted, "{end:?}");
+    }
 }
 
 #[test]

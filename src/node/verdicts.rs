@@ -1,6 +1,6 @@
 //! The verdicts of ended slots: asked for when they are due, told when this node was the one to record them. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -24,6 +24,8 @@ const AT_ONCE_WHEN_BUSY: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Verdicts {
     pub(super) closer: Closer,
+    /// Slots that were run once more after they were closed, and have no verdict yet: as many as operators asked for.
+    again: BTreeSet<Slot>,
     /// Questions that are on their way.
     on_their_way: usize,
     /// Slots wait for room to be run: a verdict can wait, and they cannot.
@@ -41,6 +43,7 @@ impl Verdicts {
     /// Forgets what was known of slots, and begins with those of that instant.
     pub(super) fn begin_anew(&mut self, entries: &BTreeMap<JobName, Entry>, at: Now) {
         self.closer = Closer::default();
+        self.again.clear();
         self.set(entries, at);
     }
 
@@ -69,6 +72,13 @@ impl Verdicts {
         }
     }
 
+    /// A run of the slot has ended here without success.
+    pub(super) fn ran_without_success(&mut self, slot: &Slot) {
+        if self.closer.ran_without_success(slot) {
+            self.again.insert(slot.clone());
+        }
+    }
+
     /// Asks for the verdicts that are due.
     pub(super) fn ask(&mut self, now: Now, entries: &BTreeMap<JobName, Entry>, out: &mut Outbox) {
         if self.leaving {
@@ -79,7 +89,8 @@ impl Verdicts {
         let due = if room > 0 { self.closer.due(now.wall, room) } else { Vec::new() };
         for slot in due {
             let Some(entry) = entries.get(slot.job()) else { continue };
-            let max_attempts = entry.spec.policy.max_attempts;
+            // What is left of the attempts of a past slot nobody makes by itself: one that failed is its failure.
+            let max_attempts = if self.again.contains(&slot) { 1 } else { entry.spec.policy.max_attempts };
             self.on_their_way += 1;
             out.push_back(Action::Ask(Question::Close { slot, max_attempts }));
         }
@@ -95,6 +106,9 @@ impl Verdicts {
         out: &mut Outbox,
     ) {
         self.on_their_way = self.on_their_way.saturating_sub(1);
+        if matches!(reply, Ok(Closing::First(_) | Closing::Already(_))) {
+            self.again.remove(slot);
+        }
         let answered = self.closer.answered(slot, now.wall, reply.map_err(|error| error.applied));
         out.extend(answered.tell.map(|verdict| Action::Announce(slot.clone(), verdict)));
         // After an outage the next one is due as well, and need not wait for a beat.

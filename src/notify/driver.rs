@@ -45,7 +45,7 @@ pub struct Setup {
     pub clock: Arc<dyn Clock>,
     /// Random: what its claims are made of.
     pub token: Token,
-    /// Starts commands of `exec` sinks.
+    /// Starts commands, those of `exec` sinks among them. It hides the secrets of every sink from all that it starts.
     pub launcher: Launcher,
     /// Whose keys.
     pub namespace: Namespace,
@@ -80,16 +80,11 @@ impl Receivers {
     pub fn set(&self, sinks: &Sinks, page: Option<String>) -> Result<(), String> {
         let open = |(name, config): (&String, _)| Ok((name.clone(), Arc::new(Sink::open(name, Clone::clone(config))?)));
         let sinks = sinks.iter().map(open).collect::<Result<BTreeMap<String, Arc<Sink>>, String>>()?;
-        let secrets = sinks.values().flat_map(|sink| sink.secrets());
-        let launcher = secrets.fold(self.launcher.clone(), |launcher, secret| launcher.hiding(secret));
-        let ways = Some(Arc::new(Ways::new(launcher, self.namespace.to_string())));
+        // Of those that are no more, too: a variable that held one is no command's matter.
+        self.launcher.hide(sinks.values().flat_map(|sink| sink.secrets()));
+        let ways = Some(Arc::new(Ways::new(self.launcher.clone(), self.namespace.to_string())));
         self.opened.send_replace(Arc::new(OpenSinks { sinks, page, ways }));
         Ok(())
-    }
-
-    /// Every secret of every sink, for whoever must not hand them on.
-    pub fn secrets(&self) -> Vec<String> {
-        self.get().sinks.values().flat_map(|sink| sink.secrets().to_vec()).collect()
     }
 
     fn get(&self) -> Arc<OpenSinks> {

@@ -39,7 +39,7 @@ pub(crate) struct TestMessage<'a> {
 /// A secret that cannot be read.
 pub(crate) async fn send_test(test: TestMessage<'_>, launcher: Launcher) -> Result<TestReceipt, String> {
     let sink = Sink::open(test.sink, test.config.clone())?;
-    let launcher = sink.secrets().iter().fold(launcher, |launcher, secret| launcher.hiding(secret));
+    launcher.hide(sink.secrets());
     let sender = Sender { namespace: test.namespace.clone(), node: test.node.clone(), page: test.page.clone() };
     let id = format!("test-{}", test.token);
     let example = test.event.and_then(|kind| example(kind, &test));

@@ -194,6 +194,18 @@ impl Closer {
         }
     }
 
+    /// A run of the slot has ended without success. Where the slot was closed before, an operator asked for that run, and may have taken
+    /// the verdict back for it: it is asked for once more. Answers whether that is so.
+    pub fn ran_without_success(&mut self, slot: &Slot) -> bool {
+        let Some(place) = self.jobs.get_mut(slot.job()) else { return false };
+        let was_closed = place.head.as_ref().is_none_or(|head| slot.start() < head.start())
+            && !place.running.contains_key(&slot.start());
+        if was_closed {
+            place.running.insert(slot.start(), (slot.clone(), QuestionState::Idle));
+        }
+        was_closed
+    }
+
     /// The store could not be asked, or says that the slot is not over: ask again then.
     pub fn postponed(&mut self, slot: &Slot, again: DateTime<Utc>) {
         let Some(place) = self.jobs.get_mut(slot.job()) else { return };
@@ -224,7 +236,7 @@ struct Place {
     state: QuestionState,
     /// Starts of slots from `head` on that are known to be done.
     done: BTreeSet<DateTime<Utc>>,
-    /// Slots before `head` that were still running when asked.
+    /// Slots before `head` that were still running when asked, or were run again since.
     running: BTreeMap<DateTime<Utc>, (Slot, QuestionState)>,
 }
 
@@ -399,6 +411,20 @@ mod tests {
         closer.postponed(&slot("2026-11-21T14Z"), at("2026-11-21T15:10:00Z"));
         assert_eq!(due(&mut closer, "2026-11-21T15:09:59Z"), [""; 0]);
         assert_eq!(due(&mut closer, "2026-11-21T15:10:00Z"), ["a@2026-11-21T14Z"]);
+    }
+
+    #[test]
+    fn a_slot_that_was_closed_and_ran_once_more_without_success_is_asked_about_once_more() {
+        let mut closer = closer();
+        due(&mut closer, "2026-11-21T15:00:01Z");
+        closer.closed(&slot("2026-11-21T14Z"));
+        closer.ran_without_success(&slot("2026-11-21T14Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T15:10:00Z"), ["a@2026-11-21T14Z"]);
+        assert_eq!(due(&mut closer, "2026-11-21T15:10:01Z"), [""; 0], "it is on its way");
+        closer.closed(&slot("2026-11-21T14Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T15:10:02Z"), [""; 0]);
+        closer.ran_without_success(&slot("2026-11-21T15Z"));
+        assert_eq!(due(&mut closer, "2026-11-21T16:00:00Z"), [""; 0], "the current one is closed when it is over");
     }
 
     #[test]

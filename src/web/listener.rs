@@ -30,6 +30,8 @@ const LARGEST_HEAD: usize = 16 * 1_024;
 const AGAIN: Duration = Duration::from_secs(10);
 /// After an accept that failed: the next would fail as well while there are no more files to be had.
 const PAUSE: Duration = Duration::from_secs(1);
+/// For the rest of an answer, when another connection needs the place.
+const LAST_BYTES: Duration = Duration::from_millis(200);
 /// For what is being answered when everything ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
@@ -138,10 +140,9 @@ impl Serving {
     async fn converse(&self, stream: impl AsyncRead + AsyncWrite + Unpin, ends: Ends, seat: &Seat) {
         let door = &self.door;
         let service = service_fn(move |request| async move {
-            seat.begin();
+            let answering = seat.begin();
             let response = door.answer(ends, request).await;
-            seat.done();
-            Ok::<_, Infallible>(response)
+            Ok::<_, Infallible>(answering.with(response))
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -152,7 +153,13 @@ impl Serving {
         // How a connection broke off is its client's matter.
         tokio::select! {
             _ = connection.as_mut() => {}
-            () = seat.end.cancelled() => {}
+            // What was answered last is still written out, where its reader takes it; a connection that asked for nothing yet ends at once.
+            () = seat.end.cancelled() => {
+                if seat.was_used() {
+                    connection.as_mut().graceful_shutdown();
+                    let _ = tokio::time::timeout(LAST_BYTES, connection).await;
+                }
+            }
             () = self.end.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 let _ = tokio::time::timeout(LAST_ANSWERS, connection).await;

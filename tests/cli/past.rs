@@ -97,6 +97,31 @@ fn attempts_of_the_past_are_used_up_until_they_are_forgiven() {
 }
 
 #[test]
+fn a_past_slot_that_fails_again_after_a_reset_has_its_verdict_again() {
+    on_each_store(|place| {
+        assert_eq!(place.run(&["trigger", "push@-1", "--past", "--yes"]).code, 1);
+        for _ in 0..2 {
+            let before = shown(place, "push@-1");
+            assert_eq!(
+                (&before["state"], &before["verdict"]["verdict"]),
+                (&"failed".into(), &"failed".into()),
+                "{before}"
+            );
+            assert_eq!(place.run(&["reset", "push@-1", "--yes"]).code, 0);
+            assert_eq!(shown(place, "push@-1")["verdict"], Value::Null);
+            assert_eq!(place.run(&["trigger", "push@-1", "--past", "--yes"]).code, 1);
+        }
+        std::fs::write(place.path().join("mended"), "").unwrap();
+        assert_eq!(place.run(&["trigger", "push@-1", "--past", "--yes"]).code, 0);
+        assert_eq!(shown(place, "push@-1")["state"], "done", "success replaces it");
+        // What is not over has no verdict yet.
+        std::fs::remove_file(place.path().join("mended")).unwrap();
+        assert_eq!(place.run(&["trigger", "push", "--past", "--yes"]).code, 1);
+        assert_eq!(shown(place, "push")["verdict"], Value::Null);
+    });
+}
+
+#[test]
 #[allow(clippy::disallowed_methods, reason = "a lease is kept by a real process, in its own time")]
 fn a_run_of_the_past_keeps_its_lease_and_neither_it_nor_today_starts_beside_the_other() {
     on_each_store(|place| {

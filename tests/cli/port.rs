@@ -310,6 +310,25 @@ fn three_hundred_idle_connections_keep_nobody_out() {
 }
 
 #[test]
+fn a_stream_keeps_its_place_among_idle_connections() {
+    let served = Served::new("").ready();
+    let mut stream = served.connect();
+    stream.write_all(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut begun = Vec::new();
+    while !String::from_utf8_lossy(&begun).contains("retry:") {
+        let mut bytes = [0; 512];
+        let count = stream.read(&mut bytes).unwrap();
+        assert!(count > 0, "it began: {}", String::from_utf8_lossy(&begun));
+        begun.extend_from_slice(&bytes[..count]);
+    }
+    let _idle: Vec<TcpStream> = (0..300).map(|_| served.connect()).collect();
+    assert_eq!(status(&served.get("/healthz")), 200, "some of the idle ones gave way");
+    served.daemon.leave();
+    let rest = all_of(&mut stream);
+    assert!(rest.contains("event: bye"), "it was told until the end: {rest}");
+}
+
+#[test]
 fn a_daemon_that_leaves_ends_its_connections_within_two_seconds() {
     let served = Served::new("").ready();
     let (mut silent, mut slow) = (served.connect(), served.connect());

@@ -118,3 +118,38 @@ fn the_password_of_the_store_stands_on_no_page_in_no_answer_in_no_log_and_in_no_
         assert!(!text.contains("hunter2") && !text.contains("pa55"), "{text}");
     }
 }
+
+#[test]
+#[cfg(feature = "notify")]
+fn what_is_a_sinks_secret_is_inherited_by_no_command_also_where_it_became_one_with_a_reload() {
+    let job = |name: &str| {
+        format!("[jobs.{name}]\nschedule = \"0 0 * * *\"\nslot = \"day\"\ncommand = \"env\"\nenabled = false\n")
+    };
+    let (place, token) = operated(&(job("before") + &job("after")));
+    place.write("first", "https://127.0.0.1:9/robot/hunter2\n");
+    place.write("second", "https://127.0.0.1:9/robot/pa55word\n");
+    let sink = |name: &str| format!("[notify.{name}]\ntype = \"webhook\"\nurl_file = \"{name}\"\n");
+    let file = std::fs::read_to_string(place.path().join("jobs.toml")).unwrap();
+    place.write("jobs.toml", &(file.clone() + &sink("first")));
+    let mut command = place.command(&["run", "--log-format", "json"]);
+    command.env("FIRST", "https://127.0.0.1:9/robot/hunter2").env("SECOND", "see https://127.0.0.1:9/robot/pa55word");
+    let served = Served::started(launch(&place, command), place).ready();
+    let inherited = |name: &str| {
+        let meant = "X-Cronward: 1\r\nContent-Type: application/json";
+        let head = format!("POST /api/v1/jobs/{name}/trigger HTTP/1.1\r\nAuthorization: Bearer {token}\r\n{meant}");
+        let begun = served.ask(&head, "");
+        assert_eq!(status(&begun), 202, "{begun}");
+        wait::until("its output", || {
+            let shown: Value = serde_json::from_str(&served.place.run(&["show", name, "--json"]).stdout).ok()?;
+            let logs = served.place.run(&["logs", name]).stdout;
+            (shown["state"] == "done").then_some(logs)
+        })
+    };
+    let before = inherited("before");
+    assert!(before.contains("SECOND=see") && !before.contains("hunter2"), "{before}");
+    served.place.write("jobs.toml", &(file + &sink("first") + &sink("second")));
+    served.daemon.signal(rustix::process::Signal::HUP);
+    wait::until_true("it has taken the file", || log_of(&served.place).contains("reloaded"));
+    let after = inherited("after");
+    assert!(after.contains("CRONWARD_SLOT=") && !after.contains("SECOND") && !after.contains("hunter2"), "{after}");
+}

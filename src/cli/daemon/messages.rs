@@ -8,9 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::surroundings::Surroundings;
 use crate::cli::failure::Failure;
-use crate::cli::launching::launcher;
 use crate::config::Config;
-use crate::exec::Launcher;
 #[cfg(feature = "http")]
 use crate::notify::Figures;
 use crate::notify::{LEASE, NoticeEar, Notifier, Receivers, Setup, use_ring};
@@ -38,7 +36,7 @@ impl Messenger {
             store: Arc::clone(around.store),
             clock: Arc::clone(around.clock),
             token: around.entropy.token(),
-            launcher: launcher(around.address),
+            launcher: around.launcher.clone(),
             namespace: around.address.options.namespace.clone(),
             node: around.identity.name.clone(),
             lease: LEASE,
@@ -61,11 +59,6 @@ impl Messenger {
     pub(super) fn taking(&self) -> impl Fn(&Config) -> Result<(), String> + Send + Sync + 'static {
         let receivers = self.receivers.clone();
         move |config| receivers.set(&config.notify, config.http.as_ref().and_then(|http| http.public_url.clone()))
-    }
-
-    /// The same without the secrets of the sinks: no command of a job is to inherit them.
-    pub(super) fn hiding(&self, launcher: Launcher) -> Launcher {
-        self.receivers.secrets().iter().fold(launcher, |launcher, secret| launcher.hiding(secret))
     }
 
     pub(super) fn start(self) -> RunningMessenger {

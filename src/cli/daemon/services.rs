@@ -9,7 +9,6 @@ use super::port::{Port, Serving};
 use super::reload::{Also, Taking};
 use super::surroundings::Surroundings;
 use crate::cli::failure::Failure;
-use crate::exec::Launcher;
 use crate::observe::Observer;
 use crate::store::Store;
 #[cfg(feature = "http")]
@@ -76,13 +75,6 @@ impl Services {
             return port.around(store);
         }
         store
-    }
-
-    /// The same without the secrets of the services: no command of a job is to inherit them.
-    pub(super) fn hiding(&self, launcher: Launcher) -> Launcher {
-        #[cfg(feature = "notify")]
-        let launcher = self.messenger.hiding(launcher);
-        launcher
     }
 
     /// What is read anew with the file, whatever is wrong with that.

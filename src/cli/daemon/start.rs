@@ -76,6 +76,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
     let journal = journal(config.node.journal.as_deref(), &clock, &identity)?;
     let (health, watched) = watch::channel(Health::default());
     let (commands, inbox) = mpsc::channel(8);
+    let launcher = launcher(&address);
     let services = Services::prepare(
         &Surroundings {
             path: &path,
@@ -84,6 +85,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
             identity: &identity,
             store: &store,
             clock: &clock,
+            launcher: &launcher,
             entropy: &entropy,
             health: &watched,
             journal: journal.as_ref(),
@@ -97,7 +99,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         store: services.around(store),
         clock,
         entropy: Arc::new(entropy),
-        launcher: services.hiding(launcher(&address)),
+        launcher,
         observer: Arc::clone(&observer),
     };
     let node = Node::new(identity, ports, plan).map_err(|error| Failure::Configuration(error.to_string()))?;

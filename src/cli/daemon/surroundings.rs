@@ -9,6 +9,7 @@ use crate::cli::store_args::StoreAddress;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::drive::Entropy;
+use crate::exec::Launcher;
 use crate::node::{Command, Health, Identity};
 use crate::observe::Journal;
 use crate::store::Store;
@@ -31,6 +32,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) store: &'a Arc<dyn Store>,
     /// The time.
     pub(super) clock: &'a Arc<dyn Clock>,
+    /// Starts commands: those of jobs, and those of sinks, whose secrets it hides.
+    pub(super) launcher: &'a Launcher,
     /// Random numbers.
     pub(super) entropy: &'a Entropy,
     /// How the node is.

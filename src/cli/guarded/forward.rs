@@ -137,7 +137,7 @@ impl Forwarded {
     /// A command that is told nothing of the store at `url`.
     pub(super) fn new(url: &str, command: CommandSpec, output: Output, signals: Signals) -> Self {
         let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), output);
-        let launcher = store::secrets(url).iter().fold(launcher, |launcher, secret| launcher.hiding(secret));
+        launcher.hide(&store::secrets(url));
         Self { launcher, command, signals }
     }
 

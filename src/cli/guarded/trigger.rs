@@ -1,6 +1,7 @@
 //! `cronward trigger J[@S]`: runs a job's command here and now, guarded like any other run of the slot.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::admin::actions::{self, RunPlace};
@@ -22,6 +23,7 @@ use crate::clock::later;
 use crate::drive::{Account, Wait};
 use crate::exec::Output;
 use crate::job::NodeName;
+use crate::machine::End;
 use crate::reply::ClaimAnswer;
 use crate::slot::Trigger;
 
@@ -92,6 +94,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let report = args.report.as_deref().map(ReportFile::begin).transpose()?;
     let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
     let signals = listen()?;
+    let (recorder, by) = (Arc::clone(&store), node.clone());
     let guarded = Guarded {
         task,
         address,
@@ -106,6 +109,12 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         output: if args.output.json { Output::ToStderr } else { Output::PassThrough },
     };
     let (account, unwritten) = guarded.run().await?;
+    if args.past && !account.runs.is_empty() && account.end != Some(End::Done) {
+        // No node looks at the slot any more, a reset may have taken its verdict, and what is left of its attempts nobody makes by itself.
+        if let Err(error) = recorder.close(&account.slot, 1, &by).await {
+            console.note(format_args!("cronward: the verdict of {} was not recorded: {error}", account.slot));
+        }
+    }
     // Whoever ends the wait knows why nothing was run.
     let ended_by = signals.ended_by();
     let refusal = if ended_by.is_none() { refusal(&account, args.wait.is_some(), &args.store) } else { None };

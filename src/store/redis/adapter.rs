@@ -30,6 +30,9 @@ use crate::store::{
 /// Slots that one `inspect` script reads: bounds how long the server is kept from others.
 const SLOTS_AT_ONCE: usize = 200;
 
+/// Jobs that one `register` script is sent: a connection keeps the room of the longest command that it ever sent.
+const JOBS_AT_ONCE: usize = 100;
+
 /// How often a verb is sent that is answered with the name of a foreign key: once without, once with it, and once more should
 /// the slot have been claimed with another in between.
 const KEYS_ASKED_FOR: usize = 3;
@@ -182,11 +185,14 @@ impl Store for RedisStore {
 
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         let key = self.keys.jobs();
-        let mut args = Args::keys([key.clone()]);
-        for job in jobs {
-            args = args.arg(&job.name).arg(cut_json(job, "first_seen_ms"));
+        for part in jobs.chunks(JOBS_AT_ONCE) {
+            let mut args = Args::keys([key.clone()]);
+            for job in part {
+                args = args.arg(&job.name).arg(cut_json(job, "first_seen_ms"));
+            }
+            self.ask((Op::Register, &key), &script::REGISTER, &args, decode::registered).await?;
         }
-        self.ask((Op::Register, &key), &script::REGISTER, &args, |reply| records::jobs(reply, &key)).await
+        self.table((Op::Register, &key), |reply| records::jobs(reply, &key)).await
     }
 
     async fn jobs(&self) -> Reply<Vec<JobEntry>> {

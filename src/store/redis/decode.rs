@@ -279,6 +279,12 @@ pub(super) fn taking(reply: &Value) -> Result<Taking, Corrupt> {
     }
 }
 
+/// The answer of the script that makes jobs known.
+pub(super) fn registered(reply: &Value) -> Result<(), Corrupt> {
+    let fields = Fields::of(reply)?;
+    if fields.word == "registered" { Ok(()) } else { fields.unknown() }
+}
+
 /// The answer of every operator's script.
 pub(super) fn intervention(reply: &Value) -> Result<Intervention, Corrupt> {
     let mut fields = Fields::of(reply)?;

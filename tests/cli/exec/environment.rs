@@ -16,8 +16,9 @@ async fn a_command_finds_what_is_documented_and_nothing_of_the_daemon() {
         ("WATCHDOG_USEC", "1"),
         ("LISTEN_FDS", "1"),
         ("INVOCATION_ID", "x"),
-    ])
-    .hiding("redis://:secret@h");
+    ]);
+    // Also what a clone hides later.
+    launcher.clone().hide(&["redis://:secret@h".to_owned()]);
     let mut command = direct(&["env"]);
     command.env.insert("OWN".to_owned(), "{slot}".to_owned());
     let text = end(&mut launcher.launch(&command, &run(), no_lease()).await).await.output.text;

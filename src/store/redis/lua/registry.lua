@@ -1,7 +1,7 @@
 -- The registry beside the slots: jobs, nodes, and which jobs are paused. One function for each script, which is called after this.
 
 -- Makes the registry know jobs; the time at which a name was first seen stays, and so does what a file's daemon said where
--- somebody else speaks. Answers all that it knows.
+-- somebody else speaks.
 -- KEYS 1 jobs; ARGV for each job: name, its JSON up to that time
 local function register()
   local now = text(now_ms())
@@ -18,7 +18,7 @@ local function register()
       redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1] .. first_seen .. '}')
     end
   end
-  return redis.call('HGETALL', KEYS[1])
+  return { 'registered' }
 end
 
 -- Records that a node is alive, and forgets those not heard of for the retention.
