@@ -335,7 +335,7 @@ impl<'a> Following<'a> {
         if self.read_at.is_none() || error.op == Op::Jobs {
             self.long_at = now;
         }
-        if self.standing.fails(error, self.now()) {
+        if self.standing.fails(error, self.board.lost_by(self.now())) {
             self.sheet.patches.push("store", &self.standing);
         }
     }

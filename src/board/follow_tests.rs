@@ -362,6 +362,20 @@ async fn a_store_that_goes_away_is_told_within_twelve_seconds_with_the_age_of_wh
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_store_that_the_node_lost_before_anybody_looked_is_away_since_then() {
+    let stage = Stage::with(&[("push", "0 * * * *")]).await;
+    stage.meter.down.store(true, Ordering::Relaxed);
+    stage.pass(5).await;
+    let since = stage.board.look(24).store_time;
+    stage.board.event(None, &Event::StoreLost { error: "connection refused".to_owned(), kind: ErrorKind::Unavailable });
+    stage.pass(600).await;
+    stage.board.look(24);
+    stage.pass(20).await;
+    let away = stage.board.look(24);
+    assert_eq!((away.store.away_since, away.concerns[0].since), (Some(since), since), "{:?}", away.store);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_store_that_answers_and_that_the_node_cannot_use_is_a_concern_until_it_can() {
     let stage = Stage::with(&[("push", "0 * * * *")]).await;
     stage.succeed(&slot("push", 14), 1).await;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use tokio::sync::{Notify, broadcast, watch};
 
 use crate::board::patch::Patches;
@@ -210,6 +211,11 @@ impl Board {
     /// That the node has lost its store.
     pub(super) fn loss(&self) -> Option<StoreLoss> {
         self.loss.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Since when the store is away that fails now: the node may have lost it before anybody looked.
+    pub(super) fn lost_by(&self, now: DateTime<Utc>) -> DateTime<Utc> {
+        self.loss().map_or(now, |loss| loss.since.min(now))
     }
 
     fn hear_of_store(&self, event: &Event) {

@@ -64,7 +64,7 @@ pub(crate) fn healthcheck(args: &HealthcheckArgs, console: &mut Console) -> Resu
     match ask(&port, &path, LIMIT) {
         Ok(answer) if is_well(&answer) => Ok(()),
         Ok(answer) => Err(Failure::Unwell(format!("{url} answers: {}", told(&answer)))),
-        Err(error) => Err(Failure::Unwell(format!("{url} does not answer: {error}"))),
+        Err(error) => Err(Failure::Unwell(format!("{url} does not answer{}", why(&error)))),
     }
 }
 
@@ -120,6 +120,14 @@ fn ask(port: &Port, path: &str, limit: Duration) -> io::Result<String> {
         }
         _ => error,
     })
+}
+
+/// Why there is no answer. What the system calls a wait that was too long does not say so.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => format!(" within {} s", LIMIT.as_secs()),
+        _ => format!(": {error}"),
+    }
 }
 
 fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<String> {
@@ -215,6 +223,7 @@ mod tests {
         drop(stop);
         let kind = answer.as_ref().map_err(io::Error::kind);
         assert!(matches!(kind, Err(io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)), "{answer:?}");
+        assert_eq!(why(&answer.unwrap_err()), " within 3 s");
         server.join().unwrap();
     }
 }

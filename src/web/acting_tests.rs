@@ -296,6 +296,10 @@ async fn a_job_is_paused_until_a_time_and_resumed() {
         (pause.until.unwrap().to_rfc3339(), pause.audit.who),
         ("2026-11-21T16:10:00+00:00".to_owned(), "ana".to_owned())
     );
+    let (cookie, _) = port.logged_in().await;
+    let accepts = [("accept", "text/html"), ("cookie", &*cookie)];
+    let form = port.send("GET", "/jobs/billing/2026-11-21T14Z/mark-done", &accepts, "").await.body;
+    assert!(form.contains("no node starts it by itself: paused"), "{form}");
     let refused = port.ask("/jobs/billing/trigger", &json!({})).await;
     assert_eq!((refused.status, refused.detail()), (409, "billing is paused: resume the job first".to_owned()));
     let over = port.ask("/jobs/billing/pause", &json!({"until": "2026-11-21T14:00:00Z"})).await;

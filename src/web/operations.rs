@@ -133,8 +133,19 @@ impl Operations {
         };
         let (proposal, job) = (proposal.map_err(refusal::of_admin)?, job.clone());
         let (needs_reason, doer) = (false, Doer::Store);
-        let (now, idle, no_start, refused) = (session.now, None, None, None);
-        Ok(Prospect { job, record: None, max_attempts: 0, idle, no_start, refused, now, proposal, needs_reason, doer })
+        Ok(Prospect {
+            job,
+            record: None,
+            max_attempts: 0,
+            idle: None,
+            no_start: None,
+            paused: false,
+            refused: None,
+            now: session.now,
+            proposal,
+            needs_reason,
+            doer,
+        })
     }
 
     async fn look_at_slot(
@@ -165,8 +176,10 @@ impl Operations {
         let idle = job.idle_reason(&record, now, session.retention);
         let no_start = job.no_start(&record.slot, now);
         let (job, max_attempts) = (job.entry.name.clone(), job.entry.max_attempts);
+        let pauses = session.store.pauses().await.map_err(|error| refusal::of_store(&error))?;
+        let paused = pauses.iter().any(|(of, pause)| *of == job && pause.remaining(now).is_some());
         let (refused, record) = (None, Some(record));
-        Ok(Prospect { job, record, max_attempts, idle, no_start, refused, now, proposal, needs_reason, doer })
+        Ok(Prospect { job, record, max_attempts, idle, no_start, paused, refused, now, proposal, needs_reason, doer })
     }
 
     /// A slot that no node runs by itself is opened first where its attempts are used up, or where it waits.
@@ -224,14 +237,8 @@ impl Operations {
             Doer::Store if wanted.verb == Verb::Retry => refusal::of_retry(record, look),
             Doer::Store => None,
             Doer::Node { past, resets } => {
-                let paused = match session.store.pauses().await {
-                    Ok(pauses) => {
-                        pauses.iter().any(|(job, pause)| *job == look.job && pause.remaining(look.now).is_some())
-                    }
-                    Err(error) => return Some(refusal::of_store(&error)),
-                };
                 let refused = refusal::of_run(record, look, *past, resets.is_some());
-                match refused.or_else(|| paused.then(|| refusal::paused(look))) {
+                match refused.or_else(|| look.paused.then(|| refusal::paused(look))) {
                     None => self.not_here(session, record, *past).await,
                     refused => refused,
                 }

@@ -38,6 +38,8 @@ pub(super) struct Prospect {
     pub(super) idle: Option<IdleReason>,
     /// Why no node starts it by itself, though it lasts.
     pub(super) no_start: Option<NoStart>,
+    /// The job of the slot is paused.
+    pub(super) paused: bool,
     /// Why it would be refused, where that is known.
     pub(super) refused: Option<Problem>,
     /// The store's clock.

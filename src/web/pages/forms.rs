@@ -78,7 +78,7 @@ fn page(ask: &PageRequest, verb: Verb, look: &Prospect, typed: Option<&Typed<'_>
     let shown = ask.site.sources.board.look(0);
     let tell = ask.tell(&shown);
     let judged =
-        look.slot_view().map(|view| JudgedSlot { view, idle: look.idle, no_start: look.no_start, paused: false });
+        look.slot_view().map(|view| JudgedSlot { view, idle: look.idle, no_start: look.no_start, paused: look.paused });
     let slot = look.record.as_ref().map(|record| record.slot.key().to_string());
     let path = slot.as_ref().map_or_else(|| format!("/jobs/{}", look.job), |key| format!("/jobs/{}/{key}", look.job));
     let what = slot.map_or_else(|| look.job.to_string(), |key| format!("{}@{key}", look.job));

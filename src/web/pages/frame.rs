@@ -57,7 +57,7 @@ pub(super) struct Setting {
 pub(super) struct Pulse {
     pub(super) store: String,
     pub(super) store_well: bool,
-    pub(super) nodes: String,
+    pub(super) nodes: Option<String>,
     pub(super) nodes_well: bool,
     pub(super) files: Option<String>,
     pub(super) files_well: bool,
@@ -228,7 +228,8 @@ fn pulse(shown: &Snapshot, tell: &Teller) -> Pulse {
             (false, false, Some(_)) => t.store_unusable.to_owned(),
         },
         store_well,
-        nodes: (t.nodes_alive)(alive.len(), alive.len() + lost),
+        // Of what was not read none is known, not even that there is none.
+        nodes: shown.is_read().then(|| (t.nodes_alive)(alive.len(), alive.len() + lost)),
         nodes_well: lost == 0 && !alive.is_empty(),
         files: match (same, hash.get(..DIGITS)) {
             (true, hash) => hash.map(t.files_same),

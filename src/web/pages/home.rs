@@ -92,7 +92,7 @@ impl Home {
         let read = shown.is_read();
         let calm = if read { t.home.nothing } else { t.frame.reading };
         Self {
-            well: (t.home.well)(all.saturating_sub(concerned.len()), all),
+            well: if read { (t.home.well)(all.saturating_sub(concerned.len()), all) } else { String::new() },
             calm: calm.to_owned(),
             looked: if read { looked(shown, tell) } else { String::new() },
             hours_in: (t.time.hours_in)(&zone_in_hours(tell)),
@@ -100,7 +100,7 @@ impl Home {
             query: listing.query.clone(),
             query_error: listing.error.as_ref().map(t.home.filter_error),
             sorts: Sort::ALL.map(|sort| (sort.as_str(), sort.label(t), sort == listing.sort)),
-            counts: listing.counts(shown, t),
+            counts: if read { listing.counts(shown, t) } else { Vec::new() },
             no_match: (all > 0 && !listing.query.is_empty()).then(|| (t.home.no_match)(&listing.query)),
             no_jobs: all == 0 && read,
             grid_title: (t.home.grid)(hours.len()),

@@ -477,6 +477,7 @@ fn every_empty_and_every_broken_state_says_so() {
     assert!(text(&filling, "").contains("Read 9 of 24 hours, newest first."));
     let unread = Snapshot { read_at: None, rows: Vec::new(), concerns: Arc::default(), ..shown.clone() };
     assert!(text(&unread, "").contains("reading the store") && !text(&unread, "").contains("Nothing needs you"));
+    assert!(!text(&unread, "").contains("all 0") && !text(&unread, "").contains("nodes 0/0"), "{}", text(&unread, ""));
     let store = StoreStanding {
         away_since: Some(at("2026-11-21T14:02:11Z")),
         error: Some("connection refused".to_owned()),
