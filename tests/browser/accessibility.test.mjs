@@ -251,8 +251,9 @@ describe('everybody', () => {
     }
   });
 
-  test('no page has an accessibility violation in light or dark or Chinese', async () => {
-    for (const options of [{ colorScheme: 'light' }, { colorScheme: 'dark', locale: 'zh-CN' }]) {
+  test('no page has an accessibility violation in light or dark or Chinese or on a phone', async () => {
+    const phone = { viewport: { width: 320, height: 640 } };
+    for (const options of [{ colorScheme: 'light' }, { colorScheme: 'dark', locale: 'zh-CN' }, phone]) {
       const made = await cluster.visitor('operator', options);
       const page = await open(made);
       for (const at of kinds(slot)) {
@@ -270,8 +271,12 @@ describe('everybody', () => {
   test('colours are left to who forces them and motion to who wants it', async () => {
     const made = await cluster.visitor('viewer', { forcedColors: 'active', reducedMotion: 'reduce' });
     const page = await open(made, `${nodes.a.url}/?q=pulse`);
-    const glyph = await page.$eval('.legend .g', (found) => getComputedStyle(found, '::before').content);
-    assert.match(glyph, /^".+"/);
+    assert.ok(await page.evaluate(() => matchMedia('(forced-colors: active)').matches));
+    // What is left of a state where its colour is gone.
+    const glyphs = await page.$$eval('.legend .g', (found) => found.map((one) => getComputedStyle(one, '::before').content));
+    assert.equal(new Set(glyphs.filter((glyph) => /^".+"/.test(glyph))).size, 11, `${glyphs}`);
+    const kept = await page.$$eval('main, main *', (all) => all.filter((one) => getComputedStyle(one).forcedColorAdjust === 'none').map((one) => one.outerHTML));
+    assert.deepEqual(kept, [], 'no colour is kept against who forces others');
     assert.equal(await page.evaluate(() => {
       const cell = document.querySelector('#grid td.c');
       cell.classList.add('flash');
