@@ -372,6 +372,27 @@ async fn of_a_slot_to_come_a_reset_promises_no_run_now_and_no_retry_is_made() {
 }
 
 #[tokio::test]
+async fn each_form_shows_the_command_that_does_the_same() {
+    let mut port = Port::new().await;
+    for _ in 0..3 {
+        port.scene.fail("billing", "b").await;
+    }
+    let (cookie, _) = port.logged_in().await;
+    let slot = "billing@2026-11-21T14Z";
+    for (action, command) in [
+        ("2026-11-21T14Z/reset", format!("cronward reset {slot} --config jobs.toml")),
+        ("2026-11-21T14Z/mark-done", format!("cronward mark-done {slot} --config jobs.toml")),
+        ("2026-11-21T14Z/retry", format!("cronward reset {slot} --config jobs.toml")),
+        ("2026-11-21T13Z/trigger", "cronward trigger billing@2026-11-21T13Z --past --config jobs.toml".to_owned()),
+        ("pause", "cronward pause billing --config jobs.toml".to_owned()),
+    ] {
+        let form = port.send("GET", &format!("/jobs/billing/{action}"), &[("cookie", &cookie)], "").await;
+        let same = form.body.split_once("The same on a terminal").map(|(_, rest)| rest).unwrap_or_default();
+        assert!(same.contains(&format!("<code lang=\"en\">{command}</code>")), "{action}: {}", form.body);
+    }
+}
+
+#[tokio::test]
 async fn the_page_after_an_action_says_what_is_recorded_and_believes_no_address() {
     let mut port = Port::new().await;
     let (cookie, token) = port.logged_in().await;

@@ -703,6 +703,36 @@ async fn what_the_board_knows_is_answered_without_the_store_and_a_store_that_is_
 }
 
 #[tokio::test]
+async fn jobs_are_told_page_by_page_with_the_filter_in_the_link_to_the_next() {
+    let stand = Stand::new(HttpConfig { base_path: "/ops".to_owned(), ..HttpConfig::default() });
+    let known = (*stand.site.sources.board.look(24)).clone();
+    let named = |name: &str| {
+        let mut row = (*known.rows[0]).clone();
+        row.view.job = JobName::new(name).unwrap();
+        Arc::new(row)
+    };
+    let rows = ["a", "b", "c", "d", "e"].map(|end| named(&format!("push-{end}"))).into();
+    let board = Board::standing(Snapshot { rows, ..known.clone() });
+    let sources = Sources { board, ..stand.site.sources.clone() };
+    let http = stand.site.http.clone();
+    let stand = Stand { door: Door::of(Arc::new(Site::new(http, Arc::clone(&stand.gate), sources))), ..stand };
+    let mut told = Vec::new();
+    let mut at = "/ops/api/v1/jobs?q=push&page=1&per_page=2".to_owned();
+    for page in 1..=3 {
+        let answer = stand.get(&at, &[]).await;
+        let jobs = answer.json().as_array().unwrap().clone();
+        told.extend(jobs.iter().map(|job| job["job"].as_str().unwrap().to_owned()));
+        let next = format!("/ops/api/v1/jobs?q=push&page={}&per_page=2", page + 1);
+        let link = if page < 3 { format!("<{next}>; rel=\"next\"") } else { String::new() };
+        assert_eq!((answer.status, answer.header("link")), (200, &*link));
+        at = next;
+    }
+    assert_eq!(told, ["push-a", "push-b", "push-c", "push-d", "push-e"]);
+    let beyond = stand.get("/ops/api/v1/jobs?page=4&per_page=2", &[]).await;
+    assert_eq!((beyond.status, &*beyond.body, beyond.header("link")), (200, "[]", ""));
+}
+
+#[tokio::test]
 async fn a_store_that_is_away_is_told_of_and_why_stands_in_the_log_alone() {
     let stand = Stand::new(HttpConfig::default());
     stand.store.says(ErrorKind::Unavailable);

@@ -310,6 +310,21 @@ fn three_hundred_idle_connections_keep_nobody_out() {
 }
 
 #[test]
+fn a_head_of_more_than_sixteen_kibibytes_is_refused() {
+    let served = Served::new("");
+    let head = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Long: ";
+    let answer = |length: usize, end: &str| {
+        let mut stream = served.connect();
+        let filler = "x".repeat(length - head.len() - end.len());
+        stream.write_all(format!("{head}{filler}{end}").as_bytes()).unwrap();
+        all_of(&mut stream)
+    };
+    assert_eq!(status(&answer(16 * 1_024 - 1, "\r\n\r\n")), 200);
+    // Nothing more is sent: what nobody reads would break the connection off.
+    assert_eq!(status(&answer(16 * 1_024, "")), 431);
+}
+
+#[test]
 fn a_stream_keeps_its_place_among_idle_connections() {
     let served = Served::new("").ready();
     let mut stream = served.connect();
