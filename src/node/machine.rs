@@ -223,10 +223,10 @@ impl NodeMachine {
 
     /// A drive has ended. One that left because its job changed makes room for the job as it is now.
     pub fn handle_end(&mut self, now: Now, slot: Slot, id: DriveId, scheduled_at: DateTime<Utc>, end: End) {
-        match self.active.ended(&slot, id, end, now.wall) {
-            Some(End::Done) => self.membership.verdicts.closer.settled(&slot),
+        let end = self.active.ended(&slot, id, end, now.wall);
+        match self.membership.verdicts.ended(&slot, end, &mut self.out) {
             Some(End::Left) if self.leave_by.is_none() => self.start_again(now, slot, scheduled_at),
-            Some(_) => self.membership.verdicts.ran_without_success(&slot),
+            Some(_) => {}
             None => self.start_reopened(now, slot),
         }
     }
@@ -234,6 +234,7 @@ impl NodeMachine {
     /// A drive is gone without a word.
     pub fn handle_lost(&mut self, slot: &Slot, id: DriveId) {
         self.active.lost(slot, id);
+        self.membership.verdicts.ended(slot, None, &mut self.out);
     }
 
     /// What came of a question to the store.
@@ -285,6 +286,7 @@ impl NodeMachine {
         if !self.active.make_room(&request.slot) {
             return Err(TriggerRefusal::Driven);
         }
+        self.membership.verdicts.asked_for(&request);
         let start = self.enrol(spec, request.slot, now.wall, Trigger::Manual);
         self.out.push_back(Action::Start(Start { past: request.past, audit: Some(request.audit), ..start }));
         Ok(())

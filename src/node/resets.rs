@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{CLOCK_OFF, Mono, later};
+use crate::clock::{CLOCK_OFF, Mono, earlier};
 use crate::job::JobName;
 use crate::slot::{Mark, Slot, SlotKey, SlotRecord, Verdict};
 use crate::store::HEARTBEAT;
@@ -83,5 +83,5 @@ impl Resets {
 pub(super) fn is_reset(record: &SlotRecord, ended: DateTime<Utc>) -> bool {
     let done = matches!(record.mark, Mark::Done(_))
         || record.verdict.as_ref().is_some_and(|record| record.verdict == Verdict::Done);
-    !done && record.audit.iter().any(|audit| audit.verb == "reset" && later(audit.at, CLOCK_OFF) > ended)
+    !done && record.was_reset_after(earlier(ended, CLOCK_OFF))
 }

@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::clock::{Clock, ManualClock, Now};
+use crate::clock::{Clock, ManualClock, Now, later};
 use crate::job::{JobSpec, Program};
 use crate::machine::End;
 use crate::node::action::{Action, Question, Report, Start};
 use crate::node::machine::NodeMachine;
 use crate::node::plan::{Identity, Plan, Upkeep};
 use crate::node::{TriggerRefusal, TriggerRequest};
-use crate::slot::{Audit, Period, Slot, Trigger};
+use crate::slot::{Audit, Holder, Period, Slot, Trigger, Verdict};
+use crate::store::{Closing, StoreError};
+use crate::wake::{Wake, WakeKind};
 
 fn now() -> Now {
     ManualClock::at("2026-11-21T14:10:00Z".parse().unwrap()).now()
@@ -112,16 +114,65 @@ fn asks_to_close(machine: &mut NodeMachine) -> Vec<Slot> {
     actions.filter_map(asked).collect()
 }
 
+/// What the machine is told of a verdict that it has asked for.
+fn closed(machine: &mut NodeMachine, slot: Slot, reply: Result<Closing, StoreError>) {
+    machine.handle_report(now(), Report::Closed { slot, reply });
+}
+
 #[test]
 fn a_past_slot_that_was_run_without_success_is_asked_about_once_more() {
-    for (end, wanted) in [(End::Exhausted, vec![previous()]), (End::Closed, vec![previous()]), (End::Done, vec![])] {
-        let mut machine = hourly();
-        meet_store(&mut machine);
-        let start = ask(&mut machine, previous(), true).unwrap().pop().unwrap();
-        assert_eq!(asks_to_close(&mut machine), []);
-        machine.handle_end(now(), start.slot, start.id, start.scheduled_at, end);
-        assert_eq!(asks_to_close(&mut machine), wanted, "{end:?}");
+    let wake = Wake::Slot { job: "a".parse().unwrap(), key: previous().key(), what: WakeKind::Released };
+    for (end, is_heard, wanted) in [
+        (End::Exhausted, false, vec![previous()]),
+        // The node hears its own word that it has let go of the slot.
+        (End::Exhausted, true, vec![previous()]),
+        (End::Closed, false, vec![previous()]),
+        (End::Left, false, vec![previous()]),
+        (End::Done, false, vec![]),
+    ] {
+        for enabled in [true, false] {
+            let mut machine = node(job("a", |spec| spec.enabled = enabled));
+            meet_store(&mut machine);
+            let start = ask(&mut machine, previous(), true).unwrap().pop().unwrap();
+            assert_eq!(asks_to_close(&mut machine), []);
+            if is_heard {
+                machine.handle_wake(now(), &wake);
+            }
+            machine.handle_end(now(), start.slot, start.id, start.scheduled_at, end);
+            assert_eq!(asks_to_close(&mut machine), wanted, "{end:?}, {is_heard}, {enabled}");
+            assert_eq!(asks_to_close(&mut machine), [], "it is on its way");
+        }
     }
+}
+
+#[test]
+fn a_past_slot_without_a_verdict_is_asked_about_until_it_has_one_and_is_nobody_elses() {
+    let mut machine = hourly();
+    meet_store(&mut machine);
+    let start = ask(&mut machine, previous(), true).unwrap().pop().unwrap();
+    machine.handle_lost(&start.slot, start.id);
+    assert_eq!(asks_to_close(&mut machine), [previous()]);
+    let running = Closing::Running { by: Holder { node: "b".parse().unwrap(), attempt: 1 }, remaining: Duration::ZERO };
+    closed(&mut machine, previous(), Ok(running));
+    assert_eq!(asks_to_close(&mut machine), [], "not before the lease is over");
+    let then = Now { mono: now().mono + Duration::from_secs(2), wall: later(now().wall, Duration::from_secs(2)) };
+    machine.handle_beat(then);
+    let asked = std::iter::from_fn(|| machine.poll_action());
+    let asked = asked.filter(|action| matches!(action, Action::Ask(Question::Close { max_attempts: 1, .. })));
+    assert_eq!(asked.count(), 1);
+    assert_eq!(machine.last_report(then).unwrap().behind, BTreeMap::new(), "who comes next need not go back that far");
+    closed(&mut machine, previous(), Ok(Closing::First(Verdict::Failed)));
+    let told = std::iter::from_fn(|| machine.poll_action());
+    assert_eq!(told.filter(|action| matches!(action, Action::Announce(_, Verdict::Failed))).count(), 1);
+}
+
+#[test]
+fn a_slot_that_is_over_and_that_nobody_asked_for_is_nobodys_to_close() {
+    let mut machine = hourly();
+    meet_store(&mut machine);
+    // As of a node whose clock was an hour behind: it claimed the slot, and the store says that it is over.
+    machine.handle_end(now(), previous(), 1, now().wall, End::Closed);
+    assert_eq!(asks_to_close(&mut machine), []);
 }
 
 #[test]

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{Now, earlier};
+use crate::clock::{Now, earlier, later};
 use crate::job::JobName;
+use crate::machine::End;
 use crate::node::action::{Action, Outbox, Question};
 use crate::node::plan::Entry;
+use crate::node::request::TriggerRequest;
 use crate::schedule::Closer;
 use crate::slot::Slot;
 use crate::store::handover::Closed;
@@ -20,12 +22,18 @@ const AT_ONCE: usize = 64;
 /// The same while slots wait for room to be run.
 const AT_ONCE_WHEN_BUSY: usize = 4;
 
+/// Until the verdict of a past slot is asked for again.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// Which verdicts are owed, and which are being asked for.
 #[derive(Debug, Default)]
 pub(super) struct Verdicts {
     pub(super) closer: Closer,
-    /// Slots that were run once more after they were closed, and have no verdict yet: as many as operators asked for.
-    again: BTreeSet<Slot>,
+    /// Slots that are driven here because a person asked for them although they were over.
+    past: BTreeSet<Slot>,
+    /// Those of them that were driven without success, that nobody will close, and that may have no verdict any more, with when to ask
+    /// for it; none while the question is on its way. As many as persons asked for; no other node is told of them.
+    again: BTreeMap<Slot, Option<DateTime<Utc>>>,
     /// Questions that are on their way.
     on_their_way: usize,
     /// Slots wait for room to be run: a verdict can wait, and they cannot.
@@ -72,11 +80,38 @@ impl Verdicts {
         }
     }
 
-    /// A run of the slot has ended here without success.
-    pub(super) fn ran_without_success(&mut self, slot: &Slot) {
-        if self.closer.ran_without_success(slot) {
-            self.again.insert(slot.clone());
+    /// A person asked for a run of a slot.
+    pub(super) fn asked_for(&mut self, request: &TriggerRequest) {
+        if request.past {
+            self.past.insert(request.slot.clone());
         }
+    }
+
+    /// A drive of the slot has ended here. Where a person asked for a slot that was over, its verdict may have been taken back for that.
+    /// Answers how it ended, as it was told.
+    pub(super) fn ended(&mut self, slot: &Slot, end: Option<End>, out: &mut Outbox) -> Option<End> {
+        let was_past = self.past.remove(slot);
+        if end == Some(End::Done) {
+            self.closer.settled(slot);
+        } else if was_past && !self.closer.will_close(slot) {
+            // Also while the node leaves: what it has run it tells.
+            self.ask_again(slot, out);
+        }
+        end
+    }
+
+    fn ask_again(&mut self, slot: &Slot, out: &mut Outbox) {
+        self.again.insert(slot.clone(), None);
+        self.on_their_way += 1;
+        // What is left of its attempts nobody makes by itself: one that failed is its failure.
+        out.push_back(Action::Ask(Question::Close { slot: slot.clone(), max_attempts: 1 }));
+    }
+
+    /// Asks once more for what could not be answered.
+    fn ask_for_past(&mut self, now: DateTime<Utc>, out: &mut Outbox) {
+        let due: Vec<Slot> =
+            self.again.iter().filter(|(_, at)| at.is_some_and(|at| at <= now)).map(|(slot, _)| slot.clone()).collect();
+        due.iter().for_each(|slot| self.ask_again(slot, out));
     }
 
     /// Asks for the verdicts that are due.
@@ -84,13 +119,13 @@ impl Verdicts {
         if self.leaving {
             return;
         }
+        self.ask_for_past(now.wall, out);
         let most = if self.busy { AT_ONCE_WHEN_BUSY } else { AT_ONCE };
         let room = most.saturating_sub(self.on_their_way);
         let due = if room > 0 { self.closer.due(now.wall, room) } else { Vec::new() };
         for slot in due {
             let Some(entry) = entries.get(slot.job()) else { continue };
-            // What is left of the attempts of a past slot nobody makes by itself: one that failed is its failure.
-            let max_attempts = if self.again.contains(&slot) { 1 } else { entry.spec.policy.max_attempts };
+            let max_attempts = entry.spec.policy.max_attempts;
             self.on_their_way += 1;
             out.push_back(Action::Ask(Question::Close { slot, max_attempts }));
         }
@@ -106,8 +141,17 @@ impl Verdicts {
         out: &mut Outbox,
     ) {
         self.on_their_way = self.on_their_way.saturating_sub(1);
-        if matches!(reply, Ok(Closing::First(_) | Closing::Already(_))) {
-            self.again.remove(slot);
+        if let Some(at) = self.again.get_mut(slot) {
+            match &reply {
+                Ok(Closing::First(_) | Closing::Already(_)) => drop(self.again.remove(slot)),
+                Ok(Closing::Running { remaining, .. } | Closing::Open { remaining }) => {
+                    *at = Some(later(now.wall, (*remaining).max(AGAIN)));
+                    if !self.closer.will_close(slot) {
+                        return;
+                    }
+                }
+                Err(_) => *at = Some(later(now.wall, AGAIN)),
+            }
         }
         let answered = self.closer.answered(slot, now.wall, reply.map_err(|error| error.applied));
         out.extend(answered.tell.map(|verdict| Action::Announce(slot.clone(), verdict)));

@@ -194,16 +194,11 @@ impl Closer {
         }
     }
 
-    /// A run of the slot has ended without success. Where the slot was closed before, an operator asked for that run, and may have taken
-    /// the verdict back for it: it is asked for once more. Answers whether that is so.
-    pub fn ran_without_success(&mut self, slot: &Slot) -> bool {
-        let Some(place) = self.jobs.get_mut(slot.job()) else { return false };
-        let was_closed = place.head.as_ref().is_none_or(|head| slot.start() < head.start())
-            && !place.running.contains_key(&slot.start());
-        if was_closed {
-            place.running.insert(slot.start(), (slot.clone(), QuestionState::Idle));
-        }
-        was_closed
+    /// Whether the slot's verdict is still asked for here, now or once it is over.
+    pub fn will_close(&self, slot: &Slot) -> bool {
+        let Some(place) = self.jobs.get(slot.job()) else { return false };
+        let is_ahead = place.head.as_ref().is_some_and(|head| head.start() <= slot.start());
+        is_ahead || place.running.contains_key(&slot.start())
     }
 
     /// The store could not be asked, or says that the slot is not over: ask again then.
@@ -236,7 +231,7 @@ struct Place {
     state: QuestionState,
     /// Starts of slots from `head` on that are known to be done.
     done: BTreeSet<DateTime<Utc>>,
-    /// Slots before `head` that were still running when asked, or were run again since.
+    /// Slots before `head` that were still running when asked.
     running: BTreeMap<DateTime<Utc>, (Slot, QuestionState)>,
 }
 
@@ -414,17 +409,15 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_that_was_closed_and_ran_once_more_without_success_is_asked_about_once_more() {
+    fn a_slot_will_be_closed_here_until_it_is() {
         let mut closer = closer();
+        let (before, first) = (slot("2026-11-21T13Z"), slot("2026-11-21T14Z"));
+        assert!(!closer.will_close(&before) && closer.will_close(&first));
         due(&mut closer, "2026-11-21T15:00:01Z");
-        closer.closed(&slot("2026-11-21T14Z"));
-        closer.ran_without_success(&slot("2026-11-21T14Z"));
-        assert_eq!(due(&mut closer, "2026-11-21T15:10:00Z"), ["a@2026-11-21T14Z"]);
-        assert_eq!(due(&mut closer, "2026-11-21T15:10:01Z"), [""; 0], "it is on its way");
-        closer.closed(&slot("2026-11-21T14Z"));
-        assert_eq!(due(&mut closer, "2026-11-21T15:10:02Z"), [""; 0]);
-        closer.ran_without_success(&slot("2026-11-21T15Z"));
-        assert_eq!(due(&mut closer, "2026-11-21T16:00:00Z"), [""; 0], "the current one is closed when it is over");
+        closer.still_running(&first, at("2026-11-21T15:31:00Z"));
+        assert!(closer.will_close(&first), "it is asked about again");
+        closer.closed(&first);
+        assert!(!closer.will_close(&first) && closer.will_close(&slot("2026-11-21T15Z")));
     }
 
     #[test]

@@ -186,6 +186,11 @@ impl SlotRecord {
         Self { slot, attempts: 0, forgiven: 0, mark: Mark::Free, verdict: None, runs: Vec::new(), audit: Vec::new() }
     }
 
+    /// Whether an operator reset it after that instant, by the store's clock.
+    pub fn was_reset_after(&self, instant: DateTime<Utc>) -> bool {
+        self.audit.iter().any(|audit| audit.verb == "reset" && audit.at > instant)
+    }
+
     /// Attempts that count against `max_attempts`.
     pub const fn used(&self) -> u32 {
         self.attempts.saturating_sub(self.forgiven)

@@ -125,6 +125,9 @@ fn failed(history: &History, story: &Story) -> Option<String> {
     if let Some(made) = all_were_made(history, story) {
         return Some(format!("{made}, and it is recorded as failed"));
     }
+    if story.grants.iter().any(|grant| grant.past) {
+        return Some("a person asked for a run of it when it was over, and it is recorded as failed".to_owned());
+    }
     if let Some(fault) = refunds_forgotten(history, story) {
         return Some(format!("attempts that were given back count again: {}", fault.words()));
     }

@@ -153,12 +153,14 @@ fn is_owed_later(history: &History, story: &Story) -> bool {
         && history.blame_anybody(story, (start, by), forgets).is_none()
 }
 
-/// A late success may turn `missed` into `done`; nothing else changes a verdict.
+/// A late success may turn `missed` into `done`, and a run of the past that a person asked for may follow a reset, which takes the verdict;
+/// nothing else changes it.
 fn two_verdicts(history: &History, story: &Story) -> Vec<Finding> {
     let told: BTreeSet<&str> =
         story.verdicts.iter().filter(|(_, verdict, _)| *verdict != Verdict::Done).map(|(_, v, _)| v.as_str()).collect();
     let forgets = |fault: &InjectedFault| fault.loses_data() || fault.kind == "reset";
-    if told.len() < 2 || history.blame(story, (story.slot.start(), history.horizon), forgets).is_some() {
+    let is_past = story.grants.iter().any(|grant| grant.past);
+    if told.len() < 2 || is_past || history.blame(story, (story.slot.start(), history.horizon), forgets).is_some() {
         return Vec::new();
     }
     let message = format!("it was told as {}", told.into_iter().collect::<Vec<_>>().join(" and as "));

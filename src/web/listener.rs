@@ -153,9 +153,10 @@ impl Serving {
         // How a connection broke off is its client's matter.
         tokio::select! {
             _ = connection.as_mut() => {}
-            // What was answered last is still written out, where its reader takes it; a connection that asked for nothing yet ends at once.
+            // What was answered last is still written out where its reader takes it. Who asked for nothing yet, or is slow to read, has
+            // nothing to wait for.
             () = seat.end.cancelled() => {
-                if seat.was_used() {
+                if seat.was_answered() {
                     connection.as_mut().graceful_shutdown();
                     let _ = tokio::time::timeout(LAST_BYTES, connection).await;
                 }

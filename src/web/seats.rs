@@ -127,9 +127,10 @@ impl Seat {
         Answering { seats: Arc::clone(&self.seats), id: self.id }
     }
 
-    /// Whether a request ever came.
-    pub(super) fn was_used(&self) -> bool {
-        self.seats.lock().guests.get(&self.id).is_some_and(|guest| guest.since > self.id)
+    /// Whether a request came, and all of its answer was handed over to be written.
+    pub(super) fn was_answered(&self) -> bool {
+        let taken = self.seats.lock();
+        taken.guests.get(&self.id).is_some_and(|guest| guest.since > self.id && guest.doing == Doing::Nothing)
     }
 }
 
@@ -258,7 +259,9 @@ mod tests {
         let seats = Seats::new(2);
         let (first, second) = (seats.take().await.unwrap(), seats.take().await.unwrap());
         let being_read = answered(&first, "text/html");
+        assert!(!first.was_answered() && !second.was_answered());
         drop(second.begin());
+        assert!(second.was_answered());
         assert!(waits(&seats));
         assert!(second.end.is_cancelled() && !first.end.is_cancelled(), "the idle one, though it was busy later");
         assert!(waits(&seats));

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, Utc};
 use sha2::{Digest as _, Sha256};
-use subtle::ConstantTimeEq;
+use subtle::{Choice, ConstantTimeEq};
 
 use crate::config::Role;
 use crate::file;
@@ -73,17 +73,27 @@ impl std::fmt::Display for TokensFault {
     }
 }
 
+/// The hash of a token. Only [`ConstantTimeEq`] compares it: `==` would end at the first difference, and tell by its time where that is.
+#[derive(Clone, Copy)]
+struct TokenHash([u8; 32]);
+
+impl ConstantTimeEq for TokenHash {
+    fn ct_eq(&self, other: &Self) -> Choice {
+        self.0.ct_eq(&other.0)
+    }
+}
+
 /// One line.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct Listed {
     name: String,
     role: Role,
-    hash: [u8; 32],
+    hash: TokenHash,
     expires: Option<DateTime<Utc>>,
 }
 
 /// The tokens of a file.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Tokens {
     listed: Vec<Listed>,
     /// Every user of the machine can read the file, and with it what logins are signed with: there are none.
@@ -182,7 +192,7 @@ impl Listed {
     }
 
     const fn key(&self) -> LoginKey {
-        LoginKey::of(self.hash)
+        LoginKey::of(self.hash.0)
     }
 }
 
@@ -193,6 +203,7 @@ fn known(line: &str) -> Result<Listed, String> {
     let name = name.filter(|name| is_name(name)).ok_or("the second word is no name")?;
     let hash =
         hash.and_then(|hash| hash.strip_prefix("sha256:")).and_then(digest).ok_or("the third word is no sha256:HEX")?;
+    let hash = TokenHash(hash);
     let expires = words.next().map(|expires| instant(expires).ok_or("the fourth word is no date")).transpose()?;
     if words.next().is_some() {
         return Err("there are more than four words".to_owned());
@@ -217,8 +228,8 @@ fn instant(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc3339(text).map(|at| at.to_utc()).ok().or_else(day)
 }
 
-fn hash_of(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
+fn hash_of(token: &str) -> TokenHash {
+    TokenHash(Sha256::digest(token.as_bytes()).into())
 }
 
 /// A new token.
@@ -242,7 +253,7 @@ impl Mint {
             ));
         }
         let token = format!("{PREFIX}{}", hex(&bits));
-        let mut line = format!("{} {name} sha256:{}", role.as_str(), hex(&hash_of(&token)));
+        let mut line = format!("{} {name} sha256:{}", role.as_str(), hex(&hash_of(&token).0));
         if let Some(expires) = expires {
             let _ = write!(line, " {}", expires.to_rfc3339_opts(SecondsFormat::Secs, true));
         }
@@ -269,7 +280,7 @@ mod tests {
         assert!(!mint.line.contains(&mint.token) && !format!("{tokens:?}").contains("ana"));
         assert!(mint.line.ends_with(" 2027-01-01T00:00:00Z"), "{}", mint.line);
         let day = Tokens::parse(&mint.line.replace("T00:00:00Z", "")).unwrap();
-        assert_eq!(day, tokens, "a day ends where it begins");
+        assert_eq!(day.listed[0].expires, tokens.listed[0].expires, "a day ends where it begins");
     }
 
     #[test]
@@ -305,9 +316,22 @@ mod tests {
         assert!(open.log_in(&mint.token, now).is_none() && open.find(&mint.token, now).is_some());
     }
 
+    /// Does not compile where it can be: which of the two is meant is not clear then.
+    #[test]
+    fn the_hash_of_a_token_cannot_be_compared_with_what_ends_at_the_first_difference() {
+        trait NotComparable<Way> {
+            fn is_so() {}
+        }
+        struct Comparable;
+        impl<T> NotComparable<()> for T {}
+        impl<T: PartialEq> NotComparable<Comparable> for T {}
+        <TokenHash as NotComparable<_>>::is_so();
+        <Listed as NotComparable<_>>::is_so();
+    }
+
     #[test]
     fn what_is_no_token_is_none_though_its_hash_is_listed() {
-        let line = format!("viewer weak sha256:{}", hex(&hash_of("password")));
+        let line = format!("viewer weak sha256:{}", hex(&hash_of("password").0));
         assert_eq!(Tokens::parse(&line).unwrap().find("password", at("2026-01-01T00:00:00Z")), None);
     }
 

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use serde_json::Value;
 
+use crate::guarding::zone;
 use crate::port::{Served, all_of, body, launch, log_of, operated, status};
 use crate::support::redis_server::RedisServer;
 use crate::wait;
@@ -123,7 +124,10 @@ fn the_password_of_the_store_stands_on_no_page_in_no_answer_in_no_log_and_in_no_
 #[cfg(feature = "notify")]
 fn what_is_a_sinks_secret_is_inherited_by_no_command_also_where_it_became_one_with_a_reload() {
     let job = |name: &str| {
-        format!("[jobs.{name}]\nschedule = \"0 0 * * *\"\nslot = \"day\"\ncommand = \"env\"\nenabled = false\n")
+        let zone = zone();
+        format!(
+            "[jobs.{name}]\nschedule = \"0 0 * * *\"\nslot = \"day\"\ntimezone = \"{zone}\"\ncommand = \"env\"\nenabled = false\n"
+        )
     };
     let (place, token) = operated(&(job("before") + &job("after")));
     place.write("first", "https://127.0.0.1:9/robot/hunter2\n");

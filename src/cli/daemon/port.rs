@@ -87,8 +87,10 @@ impl Serving {
 fn operations(around: &Surroundings<'_>, planned: &Arc<PlannedJobs>) -> Operations {
     let (address, file) = (around.address, around.config);
     let namespace = Some(&address.options.namespace).filter(|named| **named != file.store.namespace);
+    // Whoever pastes a command is in another folder than the daemon.
+    let path = std::path::absolute(around.path).unwrap_or_else(|_| around.path.to_owned());
     let line = CommandLine {
-        config: Some(around.path.to_string_lossy().into_owned()),
+        config: Some(path.to_string_lossy().into_owned()),
         store: address.from_command_line.then(|| address.url.clone()),
         namespace: namespace.cloned(),
     };

@@ -94,6 +94,8 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let report = args.report.as_deref().map(ReportFile::begin).transpose()?;
     let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
     let signals = listen()?;
+    // A reset took its verdict where it had one. Otherwise whoever closes the slot tells the verdict, too.
+    let is_unclosed = args.past && record.was_reset_after(record.slot.end());
     let (recorder, by) = (Arc::clone(&store), node.clone());
     let guarded = Guarded {
         task,
@@ -109,8 +111,8 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         output: if args.output.json { Output::ToStderr } else { Output::PassThrough },
     };
     let (account, unwritten) = guarded.run().await?;
-    if args.past && !account.runs.is_empty() && account.end != Some(End::Done) {
-        // No node looks at the slot any more, a reset may have taken its verdict, and what is left of its attempts nobody makes by itself.
+    if is_unclosed && !account.runs.is_empty() && account.end != Some(End::Done) {
+        // No node looks at the slot any more, and what is left of its attempts nobody makes by itself.
         if let Err(error) = recorder.close(&account.slot, 1, &by).await {
             console.note(format_args!("cronward: the verdict of {} was not recorded: {error}", account.slot));
         }

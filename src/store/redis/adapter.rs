@@ -33,6 +33,9 @@ const SLOTS_AT_ONCE: usize = 200;
 /// Jobs that one `register` script is sent: a connection keeps the room of the longest command that it ever sent.
 const JOBS_AT_ONCE: usize = 100;
 
+/// Such scripts on their way at once; of more jobs each has more.
+const MOST_REGISTERS: usize = 16;
+
 /// How often a verb is sent that is answered with the name of a foreign key: once without, once with it, and once more should
 /// the slot have been claimed with another in between.
 const KEYS_ASKED_FOR: usize = 3;
@@ -185,13 +188,13 @@ impl Store for RedisStore {
 
     async fn register(&self, jobs: &[JobEntry]) -> Reply<Vec<JobEntry>> {
         let key = self.keys.jobs();
-        for part in jobs.chunks(JOBS_AT_ONCE) {
-            let mut args = Args::keys([key.clone()]);
-            for job in part {
-                args = args.arg(&job.name).arg(cut_json(job, "first_seen_ms"));
-            }
-            self.ask((Op::Register, &key), &script::REGISTER, &args, decode::registered).await?;
-        }
+        let at_once = jobs.len().div_ceil(MOST_REGISTERS).max(JOBS_AT_ONCE);
+        let registers = jobs.chunks(at_once).map(async |part| {
+            let about = |args: Args, job: &JobEntry| args.arg(&job.name).arg(cut_json(job, "first_seen_ms"));
+            let args = part.iter().fold(Args::keys([key.clone()]), about);
+            self.ask((Op::Register, &key), &script::REGISTER, &args, decode::registered).await
+        });
+        try_join_all(registers).await?;
         self.table((Op::Register, &key), |reply| records::jobs(reply, &key)).await
     }
 

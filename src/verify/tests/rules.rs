@@ -212,6 +212,11 @@ fn a_slot_that_was_over_may_be_begun_by_a_person_and_by_nobody_else() {
     let mut asked = by_hand;
     asked.journals = asked.journals.replace(r#""event":"granted","#, r#""event":"granted","past":true,"#);
     assert!(!asked.faulted().contains(&"late-start"), "{:?}", asked.faulted());
+    let again = missed().run("a", 700.0, 705.0, 1, "failure").closed("a", 706.0, "failed").later();
+    assert!(again.faulted().contains(&"two-verdicts") && again.faulted().contains(&"lost"), "{:?}", again.faulted());
+    let mut reset = again.clone();
+    reset.journals = again.journals.replace(r#""event":"granted","#, r#""event":"granted","past":true,"#);
+    assert!(!reset.faulted().contains(&"two-verdicts") && !reset.faulted().contains(&"lost"), "{:?}", reset.faulted());
     // Its fence is smaller than that of a slot since, and is held against those of its own slot.
     let mut since = Book::default().up("c").run("c", 620.0, 621.0, 1, "success");
     since.journals = since.journals.replace(SLOT, &SLOT.replace("T14Z", "T15Z").replace("14:10:00", "16:00:00"));
