@@ -217,6 +217,19 @@ fn a_slot_that_was_over_may_be_begun_by_a_person_and_by_nobody_else() {
     let mut reset = again.clone();
     reset.journals = again.journals.replace(r#""event":"granted","#, r#""event":"granted","past":true,"#);
     assert!(!reset.faulted().contains(&"two-verdicts") && !reset.faulted().contains(&"lost"), "{:?}", reset.faulted());
+    let four_times = |past: &str| {
+        let mut book = Book::new();
+        for attempt in 1..=4 {
+            let at = 700.0 + 10.0 * f64::from(attempt);
+            book = book.run("a", at, at + 1.0, attempt, "failure");
+        }
+        book.journals = book.journals.replace(r#""event":"granted","#, &format!(r#""event":"granted",{past}"#));
+        book.journals = book.journals.replace("\"used\":4", "\"used\":3");
+        book.later().faulted()
+    };
+    assert!(
+        four_times("").contains(&"too-many-attempts") && !four_times("\"past\":true,").contains(&"too-many-attempts")
+    );
     // Its fence is smaller than that of a slot since, and is held against those of its own slot.
     let mut since = Book::default().up("c").run("c", 620.0, 621.0, 1, "success");
     since.journals = since.journals.replace(SLOT, &SLOT.replace("T14Z", "T15Z").replace("14:10:00", "16:00:00"));
