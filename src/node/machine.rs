@@ -286,7 +286,7 @@ impl NodeMachine {
         if !self.active.make_room(&request.slot) {
             return Err(TriggerRefusal::Driven);
         }
-        self.membership.verdicts.asked_for(&request);
+        self.membership.verdicts.asked_for(&request, now.wall);
         let start = self.enrol(spec, request.slot, now.wall, Trigger::Manual);
         self.out.push_back(Action::Start(Start { past: request.past, audit: Some(request.audit), ..start }));
         Ok(())

@@ -141,6 +141,10 @@ fn a_past_slot_that_was_run_without_success_is_asked_about_once_more() {
             machine.handle_end(now(), start.slot, start.id, start.scheduled_at, end);
             assert_eq!(asks_to_close(&mut machine), wanted, "{end:?}, {is_heard}, {enabled}");
             assert_eq!(asks_to_close(&mut machine), [], "it is on its way");
+            // One that lasts, too, may be asked for whether it is over or not.
+            let start = ask(&mut machine, current(), true).unwrap().pop().unwrap();
+            machine.handle_end(now(), start.slot, start.id, start.scheduled_at, end);
+            assert_eq!(asks_to_close(&mut machine), [], "it is closed when it is over, or by nobody");
         }
     }
 }

@@ -81,8 +81,8 @@ impl Verdicts {
     }
 
     /// A person asked for a run of a slot.
-    pub(super) fn asked_for(&mut self, request: &TriggerRequest) {
-        if request.past {
+    pub(super) fn asked_for(&mut self, request: &TriggerRequest, now: DateTime<Utc>) {
+        if request.slot.end() <= now {
             self.past.insert(request.slot.clone());
         }
     }
