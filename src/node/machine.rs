@@ -153,7 +153,7 @@ impl NodeMachine {
         self.membership.beats += 1;
         if self.last_beat.is_some_and(|last| jumped(last, now)) {
             self.out.push_back(Action::TellAll(Message::Look));
-            self.membership.verdicts.closer.hurry();
+            self.membership.verdicts.hurry();
         }
         self.last_beat = Some(now);
         self.active.sweep(now.wall);

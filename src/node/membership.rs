@@ -334,7 +334,7 @@ impl Membership {
             let wall = no_earlier_than(self.began, now, uncertain);
             self.verdicts.begin_anew(node.entries, Now { mono: self.began, wall });
         }
-        self.verdicts.closer.clock_put_right(now);
+        self.verdicts.clock_put_right(now);
     }
 
     /// The registry of nodes was read: what those before this one had closed.

@@ -165,6 +165,16 @@ fn a_past_slot_without_a_verdict_is_asked_about_until_it_has_one_and_is_nobody_e
     let asked = asked.filter(|action| matches!(action, Action::Ask(Question::Close { max_attempts: 1, .. })));
     assert_eq!(asked.count(), 1);
     assert_eq!(machine.last_report(then).unwrap().behind, BTreeMap::new(), "who comes next need not go back that far");
+    // No wait that was measured by a clock that has jumped since is kept.
+    let running = Closing::Running {
+        by: Holder { node: "b".parse().unwrap(), attempt: 1 },
+        remaining: Duration::from_secs(86_400),
+    };
+    closed(&mut machine, previous(), Ok(running));
+    machine.handle_beat(Now { wall: later(then.wall, Duration::from_secs(3_600)), ..then });
+    let asked = std::iter::from_fn(|| machine.poll_action());
+    let asked = asked.filter(|action| matches!(action, Action::Ask(Question::Close { max_attempts: 1, .. })));
+    assert_eq!(asked.count(), 1);
     closed(&mut machine, previous(), Ok(Closing::First(Verdict::Failed)));
     let told = std::iter::from_fn(|| machine.poll_action());
     assert_eq!(told.filter(|action| matches!(action, Action::Announce(_, Verdict::Failed))).count(), 1);

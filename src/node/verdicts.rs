@@ -55,6 +55,19 @@ impl Verdicts {
         self.set(entries, at);
     }
 
+    /// Time has jumped: no wait that was measured by the old time is kept.
+    pub(super) fn hurry(&mut self) {
+        self.closer.hurry();
+        // None is one that is on its way.
+        self.again.values_mut().for_each(|at| *at = at.map(|_| DateTime::<Utc>::MIN_UTC));
+    }
+
+    /// The wall clock was put right by the store's.
+    pub(super) fn clock_put_right(&mut self, now: Now) {
+        self.hurry();
+        self.closer.clock_put_right(now);
+    }
+
     /// Takes the jobs of a plan.
     pub(super) fn set(&mut self, entries: &BTreeMap<JobName, Entry>, now: Now) {
         self.closer.set(entries.values().map(|entry| entry.timetable.clone()).collect(), now);

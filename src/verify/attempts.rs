@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::clock::later;
 use crate::slot::Attempt;
+use crate::verify::run::{Grant, JournalRun};
 use crate::verify::story::Story;
 
 impl Story {
@@ -20,6 +21,23 @@ impl Story {
     pub(super) fn attempts_run(&self) -> usize {
         let (started, alone) = self.attempts_started();
         (&(&started - &self.refunded) - &self.refund_ordered).len() + alone
+    }
+
+    /// Those among them that a person asked for when the slot was over. Where that was needed, a reset went before.
+    pub(super) fn attempts_of_past(&self) -> usize {
+        let of_past = |run: &&JournalRun| run.grant.as_ref().is_some_and(|grant| self.is_of_past(grant));
+        let told = self.runs.iter().filter(of_past).filter_map(|run| Some((run.instance?, run.attempt)));
+        let told: BTreeSet<(usize, Attempt)> = told.collect();
+        (&(&told - &self.refunded) - &self.refund_ordered).len()
+    }
+
+    /// When a person was first granted a run of the slot that was over.
+    pub(super) fn first_of_past(&self) -> Option<DateTime<Utc>> {
+        self.grants.iter().filter(|grant| self.is_of_past(grant)).map(|grant| grant.at).min()
+    }
+
+    fn is_of_past(&self, grant: &Grant) -> bool {
+        grant.past && grant.at >= self.slot.end()
     }
 
     /// By the instances that told of them, and how many nobody told of.

@@ -125,7 +125,9 @@ fn failed(history: &History, story: &Story) -> Option<String> {
     if let Some(made) = all_were_made(history, story) {
         return Some(format!("{made}, and it is recorded as failed"));
     }
-    if story.grants.iter().any(|grant| grant.past) {
+    let was_failed =
+        |first: DateTime<Utc>| story.verdicts.iter().any(|(at, verdict, _)| *verdict == Verdict::Failed && *at < first);
+    if story.first_of_past().is_some_and(|first| !was_failed(first)) {
         return Some("a person asked for a run of it when it was over, and it is recorded as failed".to_owned());
     }
     if let Some(fault) = refunds_forgotten(history, story) {

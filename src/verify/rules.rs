@@ -108,9 +108,8 @@ fn too_many_attempts(history: &History, story: &Story) -> Vec<Finding> {
     let span = (story.slot.start(), story.slot.end());
     let counted_wrongly = story.grants.iter().any(|grant| grant.used > grant.max_attempts);
     // What never ran, or was given back without an answer, may have been refunded: the store's own count is looked at as well.
-    // A person who asks for a run of the past has reset the slot before, where that was needed.
-    let past = story.runs.iter().filter(|run| run.grant.as_ref().is_some_and(|grant| grant.past)).count();
-    let too_many = story.attempts_run().saturating_sub(past) > usize::try_from(most).unwrap_or(usize::MAX);
+    let owed = story.attempts_run().saturating_sub(story.attempts_of_past());
+    let too_many = owed > usize::try_from(most).unwrap_or(usize::MAX);
     if !(too_many || counted_wrongly) || history.blame(story, span, forgiven).is_some() {
         return Vec::new();
     }
@@ -161,8 +160,15 @@ fn two_verdicts(history: &History, story: &Story) -> Vec<Finding> {
     let told: BTreeSet<&str> =
         story.verdicts.iter().filter(|(_, verdict, _)| *verdict != Verdict::Done).map(|(_, v, _)| v.as_str()).collect();
     let forgets = |fault: &InjectedFault| fault.loses_data() || fault.kind == "reset";
-    let is_past = story.grants.iter().any(|grant| grant.past);
-    if told.len() < 2 || is_past || history.blame(story, (story.slot.start(), history.horizon), forgets).is_some() {
+    let before = |at: DateTime<Utc>| story.first_of_past().is_none_or(|first| at < first);
+    let parted = [true, false].map(|is_before| {
+        let told =
+            story.verdicts.iter().filter(|(at, verdict, _)| *verdict != Verdict::Done && before(*at) == is_before);
+        told.map(|(_, verdict, _)| verdict.as_str()).collect::<BTreeSet<_>>().len()
+    });
+    if parted.into_iter().all(|told| told < 2)
+        || history.blame(story, (story.slot.start(), history.horizon), forgets).is_some()
+    {
         return Vec::new();
     }
     let message = format!("it was told as {}", told.into_iter().collect::<Vec<_>>().join(" and as "));

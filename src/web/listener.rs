@@ -30,8 +30,6 @@ const LARGEST_HEAD: usize = 16 * 1_024;
 const AGAIN: Duration = Duration::from_secs(10);
 /// After an accept that failed: the next would fail as well while there are no more files to be had.
 const PAUSE: Duration = Duration::from_secs(1);
-/// For the rest of an answer, when another connection needs the place.
-const LAST_BYTES: Duration = Duration::from_millis(200);
 /// For what is being answered when everything ends.
 const LAST_ANSWERS: Duration = Duration::from_secs(2);
 
@@ -153,13 +151,9 @@ impl Serving {
         // How a connection broke off is its client's matter.
         tokio::select! {
             _ = connection.as_mut() => {}
-            // What was answered last is still written out where its reader takes it. Who asked for nothing yet, or is slow to read, has
-            // nothing to wait for.
             () = seat.end.cancelled() => {
-                if seat.was_answered() {
-                    connection.as_mut().graceful_shutdown();
-                    let _ = tokio::time::timeout(LAST_BYTES, connection).await;
-                }
+                connection.as_mut().graceful_shutdown();
+                let _ = tokio::time::timeout(seat.farewell(), connection).await;
             }
             () = self.end.cancelled() => {
                 connection.as_mut().graceful_shutdown();

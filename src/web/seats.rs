@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::CONTENT_TYPE;
@@ -14,6 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 /// Bytes of an answer that are handed over to be written at once: of a reader who stands still, so much is kept.
 const PIECE: usize = 16 * 1_024;
+
+/// For an answer that was just begun, when another connection needs the place.
+const LAST_ANSWER: Duration = Duration::from_secs(2);
+/// For the rest of one that was handed over to be written.
+const LAST_BYTES: Duration = Duration::from_millis(200);
 
 /// Every connection.
 #[derive(Debug)]
@@ -127,10 +133,16 @@ impl Seat {
         Answering { seats: Arc::clone(&self.seats), id: self.id }
     }
 
-    /// Whether a request came, and all of its answer was handed over to be written.
-    pub(super) fn was_answered(&self) -> bool {
+    /// How long it may go on when another connection needs its place.
+    pub(super) fn farewell(&self) -> Duration {
         let taken = self.seats.lock();
-        taken.guests.get(&self.id).is_some_and(|guest| guest.since > self.id && guest.doing == Doing::Nothing)
+        match taken.guests.get(&self.id) {
+            // Its request came in the very moment in which it was chosen.
+            Some(guest) if guest.doing == Doing::Working => LAST_ANSWER,
+            Some(guest) if guest.doing == Doing::Nothing && guest.since > self.id => LAST_BYTES,
+            // Who asked for nothing yet, or is slow to read, has nothing to wait for.
+            _ => Duration::ZERO,
+        }
     }
 }
 
@@ -259,9 +271,11 @@ mod tests {
         let seats = Seats::new(2);
         let (first, second) = (seats.take().await.unwrap(), seats.take().await.unwrap());
         let being_read = answered(&first, "text/html");
-        assert!(!first.was_answered() && !second.was_answered());
-        drop(second.begin());
-        assert!(second.was_answered());
+        assert_eq!((first.farewell(), second.farewell()), (Duration::ZERO, Duration::ZERO));
+        let working = second.begin();
+        assert_eq!(second.farewell(), LAST_ANSWER);
+        drop(working);
+        assert_eq!(second.farewell(), LAST_BYTES);
         assert!(waits(&seats));
         assert!(second.end.is_cancelled() && !first.end.is_cancelled(), "the idle one, though it was busy later");
         assert!(waits(&seats));

@@ -25,7 +25,8 @@ use crate::exec::Output;
 use crate::job::NodeName;
 use crate::machine::End;
 use crate::reply::ClaimAnswer;
-use crate::slot::Trigger;
+use crate::slot::{Slot, Trigger};
+use crate::store::{Store, StoreError};
 
 /// What is told of a slot whose record may be gone.
 const FORGOTTEN: &str = "whether the slot was done before is no longer known";
@@ -94,8 +95,6 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let report = args.report.as_deref().map(ReportFile::begin).transpose()?;
     let node = args.node.clone().unwrap_or_else(|| node_name(file.as_ref()));
     let signals = listen()?;
-    // A reset took its verdict where it had one. Otherwise whoever closes the slot tells the verdict, too.
-    let is_unclosed = args.past && record.was_reset_after(record.slot.end());
     let (recorder, by) = (Arc::clone(&store), node.clone());
     let guarded = Guarded {
         task,
@@ -111,11 +110,9 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         output: if args.output.json { Output::ToStderr } else { Output::PassThrough },
     };
     let (account, unwritten) = guarded.run().await?;
-    if is_unclosed && !account.runs.is_empty() && account.end != Some(End::Done) {
-        // No node looks at the slot any more, and what is left of its attempts nobody makes by itself.
-        if let Err(error) = recorder.close(&account.slot, 1, &by).await {
-            console.note(format_args!("cronward: the verdict of {} was not recorded: {error}", account.slot));
-        }
+    let has_failed = args.past && !account.runs.is_empty() && account.end != Some(End::Done);
+    if has_failed && let Err(error) = close_again(&*recorder, &account.slot, &by).await {
+        console.note(format_args!("cronward: the verdict of {} was not recorded: {error}", account.slot));
     }
     // Whoever ends the wait knows why nothing was run.
     let ended_by = signals.ended_by();
@@ -123,6 +120,16 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
     let verdict = refusal.unwrap_or_else(|| judge(&account, 0, ended_by)).with_unwritten(unwritten);
     let undo = (!account.runs.is_empty()).then_some(change.undo);
     finish(&account, &verdict, Telling { report, json: args.output.json, undo }, console)
+}
+
+/// Records once more that a past slot failed, where a reset took its verdict: no node looks at it any more, and what is left of its
+/// attempts nobody makes by itself. Otherwise whoever closes the slot tells the verdict, too.
+async fn close_again(store: &dyn Store, slot: &Slot, by: &NodeName) -> Result<(), StoreError> {
+    let (_, records) = store.inspect(std::slice::from_ref(slot)).await?;
+    if records.iter().any(|record| record.was_reset_after(slot.end())) {
+        store.close(slot, 1, by).await?;
+    }
+    Ok(())
 }
 
 /// A job of the registry alone: whoever made it known has its command.

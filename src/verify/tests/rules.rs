@@ -217,6 +217,10 @@ fn a_slot_that_was_over_may_be_begun_by_a_person_and_by_nobody_else() {
     let mut reset = again.clone();
     reset.journals = again.journals.replace(r#""event":"granted","#, r#""event":"granted","past":true,"#);
     assert!(!reset.faulted().contains(&"two-verdicts") && !reset.faulted().contains(&"lost"), "{:?}", reset.faulted());
+    let twice = missed().closed("a", 606.0, "failed").run("a", 700.0, 705.0, 1, "failure").later();
+    let past = twice.journals.replace(r#""event":"granted","#, r#""event":"granted","past":true,"#);
+    let twice = Book { journals: past, ..twice };
+    assert!(twice.faulted().contains(&"two-verdicts"), "both before anybody asked: {:?}", twice.faulted());
     let four_times = |past: &str| {
         let mut book = Book::new();
         for attempt in 1..=4 {
