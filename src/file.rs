@@ -19,6 +19,7 @@ pub(crate) fn open(path: &Path) -> Result<File, String> {
 }
 
 /// The same of whatever can be read, such as a pipe, whose writer is waited for.
+#[cfg(feature = "daemon")]
 pub(crate) fn open_any(path: &Path) -> Result<File, String> {
     File::open(path).map_err(|error| failed(&error))
 }

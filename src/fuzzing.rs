@@ -23,7 +23,6 @@ use std::path::Path;
 use std::str::FromStr;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -41,6 +40,7 @@ use crate::slot::{
 use crate::store::{JobEntry, NodeReport};
 use crate::verify::{self, Inputs, Malformed};
 use crate::wake::Wake;
+use crate::zone::Zone;
 
 /// 2026-11-21T12:00:00Z, a Saturday.
 const NOON: DateTime<Utc> = match DateTime::from_timestamp(1_795_262_400, 0) {
@@ -219,8 +219,8 @@ pub fn config(bytes: &[u8]) -> bool {
 fn job_reads_back(spec: &JobSpec) {
     assert_eq!(JobName::new(spec.name.as_str()).as_ref(), Ok(&spec.name));
     assert_eq!(spec.period.to_string().parse(), Ok(spec.period));
-    assert_eq!(spec.timezone.name().parse(), Ok(spec.timezone));
-    let schedule = Schedule::parse(&spec.schedule, spec.timezone).map(|schedule| schedule.text().to_owned());
+    assert_eq!(spec.timezone.name().parse().as_ref(), Ok(&spec.timezone));
+    let schedule = Schedule::parse(&spec.schedule, spec.timezone.clone()).map(|schedule| schedule.text().to_owned());
     assert_eq!(schedule.as_deref(), Ok(spec.schedule.trim()));
     let policy = &spec.policy;
     for span in [policy.lease_ttl, policy.done_ttl, policy.retry.delay, policy.retry.max_delay, policy.kill_after] {
@@ -245,14 +245,8 @@ fn is_shown(report: &Diagnostics) {
 }
 
 /// Zones whose clocks do odd things: none, an hour, half an hour, at midnight, a whole day.
-const ZONES: [Tz; 6] = [
-    Tz::UTC,
-    Tz::Europe__Berlin,
-    Tz::Australia__Lord_Howe,
-    Tz::America__Sao_Paulo,
-    Tz::Pacific__Apia,
-    Tz::Asia__Tehran,
-];
+const ZONES: [&str; 6] =
+    ["UTC", "Europe/Berlin", "Australia/Lord_Howe", "America/Sao_Paulo", "Pacific/Apia", "Asia/Tehran"];
 
 /// Where the search begins: far outside of the calendar, at its ends, at changes of clocks.
 fn starts() -> [DateTime<Utc>; 6] {
@@ -263,9 +257,9 @@ fn starts() -> [DateTime<Utc>; 6] {
 /// The first byte chooses the zone, the rest is the expression.
 pub fn cron(bytes: &[u8]) -> bool {
     let (choice, text) = bytes.split_first().map_or((0, bytes), |(first, rest)| (*first, rest));
-    let zone = ZONES.get(usize::from(choice) % ZONES.len()).copied().unwrap_or(Tz::UTC);
+    let zone = ZONES.get(usize::from(choice) % ZONES.len()).and_then(|zone| Zone::named(zone).ok()).unwrap_or_default();
     let text = String::from_utf8_lossy(text);
-    match Schedule::parse(&text, zone) {
+    match Schedule::parse(&text, zone.clone()) {
         Ok(schedule) => {
             assert_eq!(Schedule::parse(schedule.text(), zone).as_ref(), Ok(&schedule));
             is_one_line(&schedule.describe());

@@ -59,7 +59,6 @@ pub mod event;
 #[doc(hidden)]
 #[cfg(feature = "daemon")]
 pub mod exec;
-#[cfg(feature = "daemon")]
 mod file;
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]
@@ -97,6 +96,8 @@ pub mod wake;
 #[doc(hidden)]
 #[cfg(feature = "http")]
 pub mod web;
+#[doc(hidden)]
+pub mod zone;
 
 #[doc = include_str!("../docs/PROTOCOL.md")]
 pub mod protocol {}
@@ -132,9 +133,6 @@ pub mod testing {
     pub use crate::store::memory::MemoryStore;
 }
 
-#[doc(no_inline)]
-pub use chrono_tz::Tz;
-
 #[doc(inline)]
 pub use job::{Concurrency, JobName, NameError, Namespace, NodeName, OnLost};
 #[doc(inline)]
@@ -145,3 +143,5 @@ pub use service::{BuildError, Guard, GuardBuilder, GuardError, Hold, Run, RunOut
 pub use slot::{Attempt, Fence, Period, Slot};
 #[doc(inline)]
 pub use store::{ErrorKind, LockStore, OpenError, Store, StoreError, StoreOptions, open, open_locks};
+#[doc(inline)]
+pub use zone::{Zone, ZoneError};

@@ -1,7 +1,6 @@
 //! The ticks to come of some jobs, the soonest first.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use chrono_tz::Tz;
 
 use crate::admin::KnownJob;
 use crate::observe::view::TickView;
@@ -24,9 +23,9 @@ pub(crate) fn soonest_in(jobs: &[&KnownJob], from: DateTime<Utc>, count: usize, 
 }
 
 fn ticks_of(job: &KnownJob, from: DateTime<Utc>, count: usize, text: NoteText) -> Vec<TickView> {
-    let zone: Tz = job.entry.timezone.parse().unwrap_or_default();
+    let zone = job.timetable.schedule().zone();
     let view = |tick: DateTime<Utc>| {
-        let local = tick.with_timezone(&zone).to_rfc3339_opts(SecondsFormat::AutoSi, true);
+        let local = zone.local(tick).to_rfc3339_opts(SecondsFormat::AutoSi, true);
         Some(TickView::of(&job.timetable.slot_of(tick)?, tick, local, Vec::new()))
     };
     let mut views: Vec<TickView> = job.timetable.schedule().ticks_after(from).take(count).filter_map(view).collect();

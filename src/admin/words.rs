@@ -4,11 +4,11 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use chrono_tz::Tz;
 
 use crate::clock::between;
 use crate::slot::{Outcome, RunRecord, SlotRecord};
 pub(crate) use crate::text::harmless;
+use crate::zone::Zone;
 
 /// A duration in its largest sensible unit, cut: `41s`, `12m`, `3h`, `5d`.
 pub(crate) fn brief(span: Duration) -> String {
@@ -46,7 +46,7 @@ pub(crate) fn ending(record: &SlotRecord, run: &RunRecord) -> String {
 }
 
 /// What stands beside each time: a city says more to people than an abbreviation, of which `CST` is three.
-pub(crate) fn zone_name(zone: Tz) -> String {
+pub(crate) fn zone_name(zone: &Zone) -> String {
     let name = zone.name();
     name.rsplit('/').next().unwrap_or(name).replace('_', " ")
 }

@@ -1,7 +1,6 @@
 //! `cronward next`: the next scheduled times and their slots. No store is needed where a file says what the jobs are.
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use crate::admin::command_line::starter;
 use crate::admin::words::{instant, relative};
@@ -17,6 +16,7 @@ use crate::job::{JobName, JobSpec, Program};
 use crate::observe::view::TickView;
 use crate::schedule::Schedule;
 use crate::slot::Period;
+use crate::zone::Zone;
 
 /// List the next scheduled times and their slots; with --schedule those of a cron expression, without a file
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(crate) struct NextArgs {
     pub(crate) schedule: Option<String>,
     /// The time zone of --schedule [default: UTC]
     #[arg(long, value_name = "ZONE", requires = "schedule", value_parser = value_parsers::zone)]
-    pub(crate) timezone: Option<Tz>,
+    pub(crate) timezone: Option<Zone>,
     /// How many scheduled times to list
     #[arg(long, short = 'n', value_name = "N", default_value_t = 10, value_parser = value_parsers::number(1..=1000_u16))]
     pub(crate) count: u16,
@@ -47,7 +47,7 @@ pub(crate) struct NextArgs {
 pub(crate) fn list(args: &NextArgs, clock: &dyn Clock, console: &mut Console) -> Result<(), Failure> {
     let now = clock.now().wall;
     let catalog = match &args.schedule {
-        Some(expression) => expressed(expression, args.timezone.unwrap_or_default(), console)?,
+        Some(expression) => expressed(expression, &args.timezone.clone().unwrap_or_default(), console)?,
         None => catalog(args, console)?,
     };
     let jobs = wanted(args, &catalog, console)?;
@@ -62,14 +62,14 @@ pub(crate) fn list(args: &NextArgs, clock: &dyn Clock, console: &mut Console) ->
 }
 
 /// An expression as a job, and in words on stderr with whatever may not be meant by it.
-fn expressed(expression: &str, zone: Tz, console: &mut Console) -> Result<Catalog, Failure> {
+fn expressed(expression: &str, zone: &Zone, console: &mut Console) -> Result<Catalog, Failure> {
     let nameless = JobName::new("schedule").map_err(|error| Failure::Internal(error.to_string()))?;
     let spec = JobSpec {
-        timezone: zone,
+        timezone: zone.clone(),
         period: Period::Tick,
         ..JobSpec::new(nameless, expression, Program::Direct(Vec::new()))
     };
-    let schedule = Schedule::parse(expression, zone).map_err(|error| {
+    let schedule = Schedule::parse(expression, zone.clone()).map_err(|error| {
         let hint = error.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
         Failure::Usage(format!("--schedule {:?}: {}{hint}; write it like '0 * * * *'", error.expression, error.message))
     })?;

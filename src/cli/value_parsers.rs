@@ -6,12 +6,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 use clap::ValueEnum;
 
-use crate::config::{LEASE_TTL, format_duration, nearest_zone, parse_duration};
+use crate::config::{LEASE_TTL, format_duration, parse_duration, zone_hint};
 use crate::resource::{Demand, DemandTextError};
 use crate::slot::{SlotKey, SlotState, Token};
+use crate::zone::Zone;
 
 /// A whole number of this range.
 pub(crate) fn number<N: Display + FromStr + PartialOrd + Clone>(
@@ -63,11 +63,8 @@ pub(crate) fn token(text: &str) -> Result<Token, String> {
 }
 
 /// An IANA time zone.
-pub(crate) fn zone(text: &str) -> Result<Tz, String> {
-    text.parse().map_err(|_| match nearest_zone(text) {
-        Some(near) => format!("{text:?} is not a time zone: did you mean {near}?"),
-        None => format!("{text:?} is not a time zone: write an IANA name like UTC or Europe/Berlin"),
-    })
+pub(crate) fn zone(text: &str) -> Result<Zone, String> {
+    Zone::named(text).map_err(|error| format!("{error}: {}", zone_hint(text)))
 }
 
 /// The states that can be asked for by name.
@@ -137,9 +134,10 @@ mod tests {
 
     #[test]
     fn a_zone_that_is_none_is_told_with_the_nearest() {
-        assert_eq!(zone("Europe/Berlin"), Ok(Tz::Europe__Berlin));
+        assert_eq!(zone("Europe/Berlin").unwrap().name(), "Europe/Berlin");
         let near = zone("Europe/Berln").unwrap_err();
-        assert_eq!(near, "\"Europe/Berln\" is not a time zone: did you mean Europe/Berlin?");
+        let database = crate::zone::Database::current();
+        assert_eq!(near, format!("\"Europe/Berln\" is not a time zone of {database}: did you mean \"Europe/Berlin\"?"));
         assert!(zone("x/y/z/0").unwrap_err().contains("write an IANA name"));
     }
 

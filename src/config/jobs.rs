@@ -9,7 +9,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 use toml::Spanned;
 
 use crate::config::context::Context;
@@ -22,6 +21,7 @@ use crate::config::{Diagnostic, NodeConfig, Severity, StoreConfig};
 use crate::job::{Backoff, CLOCK_SKEW, Concurrency, JobName, JobSpec, OnLost, Policy};
 use crate::schedule::{self, DstEffect, DstNote, Remark, Timetable};
 use crate::slot::Period;
+use crate::zone::Zone;
 
 const OWN_KEYS: &[&str] = &["description", "schedule", "command"];
 
@@ -140,7 +140,7 @@ pub(super) fn check(ctx: &Context<'_>, drafts: &[Draft], node: &NodeConfig, stor
         if draft.spec.enabled {
             remarks(ctx, draft, timetable);
             extra_ticks(ctx, draft, timetable);
-            let zone = draft.spec.timezone;
+            let zone = &draft.spec.timezone;
             let of_zone = changes.entry(zone.name()).or_insert_with(|| clock_changes(ctx, zone));
             timetable.dst_notes_at(of_zone).iter().for_each(|note| ctx.add(clock_change(draft, note)));
             labels(ctx, draft, node);
@@ -169,7 +169,7 @@ fn remarks(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable) {
 }
 
 /// The first change of each kind; the others are the same in other years.
-fn clock_changes(ctx: &Context<'_>, zone: Tz) -> Vec<DateTime<Utc>> {
+fn clock_changes(ctx: &Context<'_>, zone: &Zone) -> Vec<DateTime<Utc>> {
     let from = ctx.env.now();
     schedule::clock_changes(zone, from, from.checked_add_signed(DST_HORIZON).unwrap_or(from))
 }

@@ -39,4 +39,4 @@ pub use sections::read_url_file;
 pub(crate) use settings::LEASE_TTL;
 pub use sink::{Lang, MailConfig, MailTls, SPREAD, SecretText, SinkConfig, SinkTarget, Sinks, WebForm};
 pub use sink_section::usable;
-pub(crate) use value::nearest_zone;
+pub(crate) use value::zone_hint;

@@ -7,20 +7,20 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use chrono_tz::Tz;
 use toml::de::DeValue;
 
 use crate::config::locks;
 use crate::config::notation::is_variable_name;
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::secrets;
-use crate::config::value::{Entry, nearest_zone};
+use crate::config::value::{Entry, zone_hint};
 use crate::exec::check_placeholders;
 use crate::job::{
     Backoff, CommandSpec, Concurrency, JobName, JobSpec, KillMode, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy,
     Program, SHORTEST_LEASE_TTL,
 };
 use crate::slot::Period;
+use crate::zone::Zone;
 
 /// The keys of `[defaults]`; a job has these and its own.
 pub(super) const KEYS: &[&str] = &[
@@ -70,7 +70,7 @@ const PERIODS: &[(&str, Period)] =
 /// What `[defaults]` and each job may say alike.
 #[derive(Clone)]
 pub(super) struct Settings {
-    timezone: Tz,
+    timezone: Zone,
     period: Period,
     policy: Policy,
     command: CommandSpec,
@@ -87,7 +87,7 @@ pub(super) struct Settings {
 impl Settings {
     fn builtin() -> Self {
         Self {
-            timezone: Tz::UTC,
+            timezone: Zone::UTC,
             period: Period::Hour,
             policy: Policy::default(),
             command: CommandSpec::new(Program::Direct(Vec::new())),
@@ -154,19 +154,11 @@ pub(super) fn defaults(section: &Section<'_>) -> Defaults {
     Defaults { settings, places: Rc::new(section.places()) }
 }
 
-fn zone(section: &Section<'_>) -> Option<Tz> {
+fn zone(section: &Section<'_>) -> Option<Zone> {
     let entry = section.entry("timezone")?;
     let text = entry.text("\"Europe/Berlin\"")?;
-    if let Ok(zone) = text.parse() {
-        return Some(zone);
-    }
-    let shown: String = text.chars().take(40).collect();
-    let hint = match nearest_zone(&text) {
-        Some(near) => format!("did you mean {near:?}?"),
-        None => "write an IANA name like \"UTC\" or \"Europe/Berlin\"".to_owned(),
-    };
-    entry.refuse("bad-timezone", &format!("{shown:?} is not a time zone"), hint);
-    None
+    let zone = Zone::named(&text).map_err(|error| entry.refuse("bad-timezone", &error.to_string(), zone_hint(&text)));
+    zone.ok()
 }
 
 const fn seconds(number: u64) -> Duration {

@@ -10,6 +10,7 @@ use toml::de::{DeTable, DeValue};
 use crate::config::context::{Context, Hint};
 use crate::config::notation;
 use crate::config::notation::{format_duration, parse_duration};
+use crate::zone;
 
 const STRING: &str = "a string";
 
@@ -264,9 +265,18 @@ pub(super) fn nearest_allowed(name: &str) -> String {
     mapped.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned()
 }
 
+/// What to write in the place of a name that is no time zone.
+pub(crate) fn zone_hint(name: &str) -> String {
+    match nearest_zone(name) {
+        Some(near) if near == name => "update the tzdata package of this host".to_owned(),
+        Some(near) => format!("did you mean {near:?}?"),
+        None => "write an IANA name like \"UTC\" or \"Europe/Berlin\"".to_owned(),
+    }
+}
+
 /// The nearest IANA time zone: also `Berlin` for `Europe/Berlin`.
-pub(crate) fn nearest_zone(word: &str) -> Option<&'static str> {
-    let zones = || chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name());
+fn nearest_zone(word: &str) -> Option<&'static str> {
+    let zones = zone::known_names;
     let spelled = word.trim().replace(' ', "_");
     let city = |name: &&'static str| name.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(&spelled));
     let same = |name: &&'static str| name.eq_ignore_ascii_case(&spelled);

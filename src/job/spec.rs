@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use super::JobName;
 use crate::clock::between;
 use crate::resource::Demands;
 use crate::slot::{Period, Slot};
+use crate::zone::Zone;
 
 /// A declared unit of work.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct JobSpec {
     /// The cron expression as written; `schedule` compiles it.
     pub schedule: String,
     /// The zone in which the expression, hours and days are read.
-    pub timezone: Tz,
+    pub timezone: Zone,
     /// What one slot spans.
     pub period: Period,
     /// Limits and policies.
@@ -63,7 +63,7 @@ impl JobSpec {
             runbook: None,
             tags: Vec::new(),
             schedule: schedule.into(),
-            timezone: Tz::UTC,
+            timezone: Zone::UTC,
             period: Period::Hour,
             policy: Policy::default(),
             command: CommandSpec::new(program),

@@ -100,7 +100,7 @@ fn states(nodes: &[NodeView]) -> [u64; 4] {
 async fn plan_ticks(table: &JobTable, now: DateTime<Utc>) {
     let passed = |job: &&ListedJob| job.figures.next_tick().is_none_or(|tick| tick <= now.timestamp_millis());
     for (place, job) in table.jobs().iter().filter(passed).enumerate() {
-        let schedule = Schedule::parse(&job.spec.schedule, job.spec.timezone).ok();
+        let schedule = Schedule::parse(&job.spec.schedule, job.spec.timezone.clone()).ok();
         job.figures.plan_tick(schedule.and_then(|schedule| schedule.next_after(now)));
         if place % SCHEDULES_AT_ONCE == SCHEDULES_AT_ONCE - 1 {
             tokio::task::yield_now().await;

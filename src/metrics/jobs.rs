@@ -194,7 +194,7 @@ impl JobTable {
         let listed = |spec: Arc<JobSpec>| {
             let old = before.find(&spec.name);
             let figures = old.map_or_else(|| Arc::new(JobFigures::new()), |old| Arc::clone(&old.figures));
-            if old.is_some_and(|old| (&old.spec.schedule, old.spec.timezone) != (&spec.schedule, spec.timezone)) {
+            if old.is_some_and(|old| (&old.spec.schedule, &old.spec.timezone) != (&spec.schedule, &spec.timezone)) {
                 figures.plan_tick(None);
             }
             ListedJob { spec, figures }

@@ -29,12 +29,12 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 use croner::describe::{English, Language};
 
 use super::syntax::{Compiled, SyntaxError, compile};
 use crate::schedule::pattern::Pattern;
 use crate::schedule::zone::{Wall, change_between, offset, resolve, wall_clock};
+use crate::zone::Zone;
 
 /// 2399-12-30: no tick is looked for later. Far from the ends of the calendar, where arithmetic would overflow.
 const LAST: DateTime<Utc> = match DateTime::from_timestamp(13_569_292_800, 0) {
@@ -49,7 +49,7 @@ const SHOWN: usize = 80;
 #[derive(Clone)]
 pub struct Schedule {
     text: Arc<str>,
-    zone: Tz,
+    zone: Zone,
     /// Shared by all schedules of one text.
     compiled: Arc<Compiled>,
 }
@@ -74,7 +74,7 @@ impl ScheduleError {
 
 impl Schedule {
     /// Compiles an expression: 5 fields, 6 with seconds first, or `@hourly` and the like.
-    pub fn parse(expression: &str, zone: Tz) -> Result<Self, ScheduleError> {
+    pub fn parse(expression: &str, zone: Zone) -> Result<Self, ScheduleError> {
         let compiled = compiled(expression.trim());
         let (text, compiled) = compiled.map_err(|fault| ScheduleError::new(expression, fault.message, fault.hint))?;
         Ok(Self { text, zone, compiled })
@@ -113,8 +113,8 @@ impl Schedule {
     }
 
     /// The time zone in which it is read.
-    pub const fn zone(&self) -> Tz {
-        self.zone
+    pub const fn zone(&self) -> &Zone {
+        &self.zone
     }
 
     /// The expression as written.
@@ -127,7 +127,7 @@ impl Schedule {
     }
 
     pub(super) fn search(&self) -> Search<'_> {
-        Search { pattern: &self.compiled.pattern, zone: self.zone, fixed: self.compiled.fixed }
+        Search { pattern: &self.compiled.pattern, zone: &self.zone, fixed: self.compiled.fixed }
     }
 }
 
@@ -174,7 +174,7 @@ const STEP: TimeDelta = TimeDelta::seconds(1);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Search<'a> {
     pub(super) pattern: &'a Pattern,
-    pub(super) zone: Tz,
+    pub(super) zone: &'a Zone,
     pub(super) fixed: bool,
 }
 

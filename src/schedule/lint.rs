@@ -5,13 +5,13 @@ use std::fmt;
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use crate::clock::between;
 use crate::schedule::syntax::{FIELDS, Field};
 use crate::schedule::zone::{changes, wall_clock};
 use crate::schedule::{Schedule, Timetable};
 use crate::slot::Period;
+use crate::zone::Zone;
 
 /// Ticks looked at: more than a year of a daily job.
 const SAMPLE: usize = 400;
@@ -171,7 +171,7 @@ impl fmt::Display for DstNote {
 }
 
 /// The changes of a zone's clock in `(from, to]`, in order; at most ten years are looked at.
-pub fn clock_changes(zone: Tz, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<DateTime<Utc>> {
+pub fn clock_changes(zone: &Zone, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<DateTime<Utc>> {
     let from = from.max(DateTime::UNIX_EPOCH);
     let to = from.checked_add_signed(FURTHEST).map_or(from, |furthest| to.min(furthest));
     changes(zone, from, to).collect()

@@ -6,13 +6,13 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use chrono_tz::Tz;
 
 use super::zone::{day, grid_cell};
 use crate::clock::{between, earlier, later};
 use crate::job::{JobName, JobSpec};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::slot::{Period, Slot, SlotKey};
+use crate::zone::Zone;
 
 /// How long the slot of a tick lasts when no tick follows it, which is so only at the end of the search limit.
 const LAST_TICK_LASTS: TimeDelta = TimeDelta::days(366);
@@ -32,7 +32,7 @@ pub struct Timetable {
 impl Timetable {
     /// Compiles a job's schedule.
     pub fn of(spec: &JobSpec) -> Result<Self, ScheduleError> {
-        let schedule = Schedule::parse(&spec.schedule, spec.timezone)?;
+        let schedule = Schedule::parse(&spec.schedule, spec.timezone.clone())?;
         if let Period::Fixed(length) = spec.period
             && (length.is_zero() || length.subsec_nanos() != 0)
         {
@@ -44,11 +44,7 @@ impl Timetable {
     /// The same from the registry's words (`JobEntry`), where no file is at hand. The registry does not know the jitter;
     /// there is none here.
     pub fn parse(job: JobName, schedule: &str, timezone: &str, period: &str) -> Result<Self, ScheduleError> {
-        let zone: Tz = timezone.parse().map_err(|_| {
-            let shown: String = timezone.chars().take(40).collect();
-            let hint = "write an IANA name, like Europe/Berlin or UTC".to_owned();
-            ScheduleError::new(schedule, format!("unknown time zone {shown:?}"), Some(hint))
-        })?;
+        let zone = Zone::named(timezone).map_err(|error| ScheduleError::new(schedule, error.to_string(), None))?;
         let period = period
             .parse()
             .map_err(|error: crate::slot::PeriodError| ScheduleError::new(schedule, error.to_string(), None))?;
@@ -169,7 +165,7 @@ impl Timetable {
                 Some((start, end))
             }
             // In UTC a grid of any length has no cuts.
-            Period::Fixed(length) => grid_cell(Tz::UTC, i64::try_from(length.as_secs()).ok()?, instant),
+            Period::Fixed(length) => grid_cell(&Zone::UTC, i64::try_from(length.as_secs()).ok()?, instant),
         }
     }
 }

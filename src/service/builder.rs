@@ -4,8 +4,6 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono_tz::Tz;
-
 use crate::clock::{Clock, SystemClock};
 use crate::drive::{Entropy, Patience, Wait};
 use crate::job::{Concurrency, JobName, JobSpec, MAX_ATTEMPTS_LIMIT, NameError, NodeName, OnLost, Policy, Program};
@@ -14,6 +12,7 @@ use crate::schedule::{ScheduleError, Timetable};
 use crate::service::Guard;
 use crate::slot::Period;
 use crate::store::{self, OpenError, Store, StoreOptions};
+use crate::zone::{Zone, ZoneError};
 
 /// The bounds of `jobs.toml`: a shorter lease lapses between two renewals, a longer one keeps others out for a day.
 const LEASE_TTL: RangeInclusive<Duration> = Duration::from_millis(500)..=Duration::from_secs(86_400);
@@ -28,6 +27,9 @@ pub enum BuildError {
     /// The job's or the node's name is not allowed.
     #[error(transparent)]
     Name(#[from] NameError),
+    /// The time zone is unknown.
+    #[error(transparent)]
+    Timezone(#[from] ZoneError),
     /// The schedule or the period makes no slots.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
@@ -61,7 +63,7 @@ pub struct GuardBuilder {
     job: String,
     node: String,
     schedule: Option<String>,
-    timezone: Tz,
+    timezone: Result<Zone, ZoneError>,
     period: Period,
     policy: Policy,
     clock: Arc<dyn Clock>,
@@ -108,7 +110,7 @@ impl GuardBuilder {
             job,
             node,
             schedule: None,
-            timezone: Tz::UTC,
+            timezone: Ok(Zone::UTC),
             period: Period::Hour,
             policy: Policy { timeout: None, ..Policy::default() },
             clock: Arc::new(SystemClock),
@@ -124,9 +126,14 @@ impl GuardBuilder {
         self
     }
 
-    /// The zone in which hours and days begin; UTC if not set.
-    pub const fn timezone(mut self, zone: Tz) -> Self {
-        self.timezone = zone;
+    /// The zone in which hours and days begin: a [`Zone`], or the name of one in the time zone database of the host, which
+    /// [`GuardBuilder::build`] refuses if there is none. UTC if not set. The guard keeps the rules that the zone has now.
+    pub fn timezone<Z>(mut self, zone: Z) -> Self
+    where
+        Z: TryInto<Zone>,
+        Z::Error: Into<ZoneError>,
+    {
+        self.timezone = zone.try_into().map_err(Into::into);
         self
     }
 
@@ -227,7 +234,7 @@ impl GuardBuilder {
             (None, period) => begins(period).to_owned(),
         };
         let spec = JobSpec {
-            timezone: self.timezone,
+            timezone: self.timezone.clone()?,
             period: self.period,
             policy: self.policy.clone(),
             ..JobSpec::new(job, schedule, Program::Direct(Vec::new()))

@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use chrono::{DateTime, Duration, Offset, TimeZone, Utc};
-use chrono_tz::Tz;
+use chrono::{DateTime, Duration, Utc};
+use cronward::Zone;
 use cronward::config::{self, Config, Environment};
 use cronward::job::{JobSpec, Program};
 use cronward::schedule::Timetable;
@@ -73,8 +73,8 @@ fn jobs_by_line(document: &str) -> BTreeMap<String, (String, String)> {
 }
 
 /// The entries of a crontab that cron runs at times, with their lines and zones: read without the importer.
-fn entries(text: &str, zone: Tz) -> Vec<(usize, Tz, String)> {
-    let mut zone = zone;
+fn entries(text: &str, zone: &str) -> Vec<(usize, Zone, String)> {
+    let mut zone: Zone = zone.parse().unwrap();
     let mut entries = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.trim_start();
@@ -83,7 +83,7 @@ fn entries(text: &str, zone: Tz) -> Vec<(usize, Tz, String)> {
         } else if line
             .starts_with(|c: char| c == '*' || c.is_ascii_digit() || (c == '@' && !line.starts_with("@reboot")))
         {
-            entries.push((index + 1, zone, line.to_owned()));
+            entries.push((index + 1, zone.clone(), line.to_owned()));
         }
     }
     entries
@@ -103,19 +103,20 @@ fn ticks(spec: &JobSpec, from: DateTime<Utc>, to: DateTime<Utc>) -> Vec<DateTime
 fn assert_runs_as_cron(file: &str, text: &str, document: &str, spans: &[(DateTime<Utc>, DateTime<Utc>)]) {
     let config = checked(document);
     let by_line = jobs_by_line(document);
-    let mut lines: BTreeMap<(&str, usize), Timeline> = BTreeMap::new();
-    for (number, zone, line) in entries(text, Tz::Europe__Berlin) {
+    let mut lines: BTreeMap<(String, usize), Timeline> = BTreeMap::new();
+    for (number, zone, line) in entries(text, "Europe/Berlin") {
         let place = format!("{file}:{number}");
         let (name, told) = by_line.get(&place).unwrap_or_else(|| panic!("{place} is lost in\n{document}"));
         let spec = job(&config, name);
         assert_eq!(spec.timezone, zone, "{place}");
         for (index, (from, to)) in spans.iter().enumerate() {
-            let timeline = lines.entry((zone.name(), index)).or_insert_with(|| Timeline::walk(zone, *from, *to));
+            let timeline =
+                lines.entry((zone.name().to_owned(), index)).or_insert_with(|| Timeline::walk(&zone, *from, *to));
             let mut expected = timeline.runs(&entry(&line));
             let mut found = ticks(spec, *from, *to);
             if told.contains("when the clock goes back") {
                 // It was told that this differs: within three hours of a change.
-                let offset = |at: DateTime<Utc>| zone.offset_from_utc_datetime(&at.naive_utc()).fix();
+                let offset = |at: DateTime<Utc>| *zone.local(at).offset();
                 let near =
                     |tick: &DateTime<Utc>| offset(*tick - Duration::hours(3)) != offset(*tick + Duration::hours(3));
                 expected.retain(|tick| !near(tick));

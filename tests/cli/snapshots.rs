@@ -149,6 +149,7 @@ impl Line {
         }
         let told =
             told.replace(&store.file(), "[STORE]").replace(&store.place().path().display().to_string(), "[FOLDER]");
+        let told = told.replace(&cronward::zone::Database::current().to_string(), "[ZONES]");
         let told = told.replace(&format!("cronward {}\n", env!("CARGO_PKG_VERSION")), "cronward [VERSION]\n");
         let told = told.replace(&format!("cronward {}\"", env!("CARGO_PKG_VERSION")), "cronward [VERSION]\"");
         let told = told.replace(&format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), "version=\"[VERSION]\"");

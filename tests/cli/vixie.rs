@@ -2,7 +2,7 @@
 //! the importer: it reads bit by bit, and walks the time line minute by minute.
 
 use chrono::{DateTime, Datelike, NaiveDateTime, TimeDelta, Timelike, Utc};
-use chrono_tz::Tz;
+use cronward::Zone;
 
 /// The five fields of an entry.
 #[derive(Clone, Debug)]
@@ -89,8 +89,8 @@ pub(crate) struct Timeline(Vec<Look>);
 impl Timeline {
     /// Walks through `(from, to]` in a zone. A jump of up to three hours is a change of the clock: entries with a star follow
     /// the clock, the others are made up for after a gap and not repeated.
-    pub(crate) fn walk(zone: Tz, from: DateTime<Utc>, to: DateTime<Utc>) -> Self {
-        let shown = |at: DateTime<Utc>| at.with_timezone(&zone).naive_local();
+    pub(crate) fn walk(zone: &Zone, from: DateTime<Utc>, to: DateTime<Utc>) -> Self {
+        let shown = |at: DateTime<Utc>| zone.local(at).naive_local();
         let mut looks = Vec::new();
         let mut done = shown(from);
         let mut at = from + TimeDelta::minutes(1);

@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use crate::admin::command_line::CommandLine;
 use crate::admin::why::english::holder;
@@ -16,6 +15,7 @@ use crate::observe::view::NoStart;
 use crate::resource::DeadlockStep;
 use crate::slot::{Audit, Decision, Note, NotePage, RunRecord, SlotRecord};
 use crate::store::{JobEntry, Pause};
+use crate::zone::Zone;
 
 /// All that is known of a slot and of those who might have run it.
 pub(crate) struct Facts {
@@ -50,18 +50,18 @@ pub(crate) struct Facts {
     /// How long records are kept.
     pub(crate) retention: Duration,
     /// In which zone instants are told, with its name beside each; none in UTC without it, as commands tell them.
-    pub(crate) zone: Option<Tz>,
+    pub(crate) zone: Option<Zone>,
 }
 
 impl Facts {
     /// An instant as people say it; with its date where that is not the day of the slot's start, which commands name beside it, or, on a
     /// page, today.
     pub(crate) fn at(&self, at: DateTime<Utc>) -> String {
-        let zone = self.zone.unwrap_or(Tz::UTC);
+        let zone = self.zone.clone().unwrap_or_default();
         let day = if self.zone.is_some() { self.now } else { self.record.slot.start() };
-        let (local, day) = (at.with_timezone(&zone), day.with_timezone(&zone).date_naive());
+        let (local, day) = (zone.local(at), zone.local(day).date_naive());
         let form = if local.date_naive() == day { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
-        let name = self.zone.map(|zone| format!(" {}", zone_name(zone))).unwrap_or_default();
+        let name = self.zone.as_ref().map(|zone| format!(" {}", zone_name(zone))).unwrap_or_default();
         format!("{}{name}", local.format(form))
     }
 }

@@ -5,7 +5,6 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 use clap::ValueEnum;
 
 use crate::cli::failure::Failure;
@@ -22,6 +21,7 @@ use crate::resource::{Demand, Demands};
 use crate::schedule::Timetable;
 use crate::slot::{Period, Slot, SlotKey};
 use crate::store::{JobEntry, JobOrigin};
+use crate::zone::Zone;
 
 /// Guard one command: of all the machines that start it, one runs it in each slot
 ///
@@ -53,7 +53,7 @@ pub(crate) struct ExecArgs {
     pub(crate) slot: Option<SlotArg>,
     /// The time zone in which hours and days begin [default: the file's, or UTC]
     #[arg(long, value_name = "ZONE", value_parser = value_parsers::zone)]
-    pub(crate) timezone: Option<Tz>,
+    pub(crate) timezone: Option<Zone>,
     /// Total attempts over all machines [default: the file's, or 3]
     #[arg(long, value_name = "N", value_parser = value_parsers::number(1..=MAX_ATTEMPTS_LIMIT))]
     pub(crate) max_attempts: Option<u32>,
@@ -247,8 +247,8 @@ pub(super) fn check_command(words: &[String]) -> Result<(), Failure> {
 /// The job as the file and the flags define it.
 fn defined(args: &ExecArgs, declared: Option<&JobSpec>) -> JobSpec {
     let mut spec = declared.cloned().unwrap_or_else(|| undeclared(args));
-    if let Some(zone) = args.timezone {
-        spec.timezone = zone;
+    if let Some(zone) = &args.timezone {
+        spec.timezone = zone.clone();
     }
     if let Some(SlotArg::Span(period)) = args.slot {
         spec.period = period;

@@ -5,10 +5,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fmt::Write;
 
-use chrono_tz::Tz;
-
 use crate::slot::Period;
 use crate::text::is_harmful;
+use crate::zone::Zone;
 
 /// What cron sets where a crontab sets none.
 pub(super) const CRONS_PATH: &str = "/usr/bin:/bin";
@@ -28,13 +27,13 @@ const HEAD: &str = "\
 
 /// What is the same for all jobs.
 struct SharedSettings {
-    zone: (Tz, ZoneSource),
+    zone: (Zone, ZoneSource),
     env: BTreeMap<String, String>,
     user: Option<String>,
 }
 
 /// The text of the file. `zone` is that of jobs which nothing else is said of.
-pub(super) fn write(items: &[Item], zone: (Tz, ZoneSource), user: Option<&str>) -> String {
+pub(super) fn write(items: &[Item], zone: (Zone, ZoneSource), user: Option<&str>) -> String {
     let jobs: Vec<&Job> =
         items.iter().filter_map(|item| if let Item::Job(job) = item { Some(&**job) } else { None }).collect();
     let shared = shared(&jobs, zone, user);
@@ -70,7 +69,7 @@ fn line_of(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-fn shared(jobs: &[&Job], zone: (Tz, ZoneSource), user: Option<&str>) -> SharedSettings {
+fn shared(jobs: &[&Job], zone: (Zone, ZoneSource), user: Option<&str>) -> SharedSettings {
     let Some((first, rest)) = jobs.split_first() else {
         return SharedSettings { zone, env: BTreeMap::new(), user: user.map(str::to_owned) };
     };
@@ -78,14 +77,14 @@ fn shared(jobs: &[&Job], zone: (Tz, ZoneSource), user: Option<&str>) -> SharedSe
     let env = first.env.iter().filter(|(name, value)| everywhere(name, value));
     let own = first.user.clone().filter(|_| rest.iter().all(|job| job.user == first.user));
     SharedSettings {
-        zone: if rest.iter().all(|job| job.zone == first.zone) { first.zone } else { zone },
+        zone: if rest.iter().all(|job| job.zone == first.zone) { first.zone.clone() } else { zone },
         env: env.map(|(name, value)| (name.clone(), value.clone())).collect(),
         user: own.or_else(|| user.map(str::to_owned)),
     }
 }
 
 fn defaults(shared: &SharedSettings, jobs: &[&Job]) -> String {
-    let (zone, source) = shared.zone;
+    let (zone, source) = &shared.zone;
     let whose = match source {
         ZoneSource::Flag => "as --timezone says",
         ZoneSource::CronTz => "CRON_TZ",
@@ -231,7 +230,7 @@ pub(super) struct Job {
     pub(super) source: String,
     pub(super) schedule: String,
     pub(super) period: Option<Period>,
-    pub(super) zone: (Tz, ZoneSource),
+    pub(super) zone: (Zone, ZoneSource),
     pub(super) user: Option<String>,
     pub(super) group: Option<String>,
     pub(super) env: BTreeMap<String, String>,

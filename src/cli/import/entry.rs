@@ -7,10 +7,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use chrono_tz::Tz;
-
 use crate::cli::import::fields::{When, fields};
 use crate::slot::Period;
+use crate::zone::Zone;
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +137,7 @@ pub(super) fn sixth_word(text: &str) -> Option<(&str, bool)> {
 }
 
 /// Reads an entry, with a user in it or without.
-pub(super) fn read(text: &str, system: bool, zone: Tz) -> Result<CrontabEntry, Refusal> {
+pub(super) fn read(text: &str, system: bool, zone: &Zone) -> Result<CrontabEntry, Refusal> {
     let unreadable = |why: String| Refusal::Unreadable(why);
     let (unlogged, text) = match text.strip_prefix('-') {
         Some(rest) if rest.starts_with(|c: char| c == '*' || c.is_ascii_digit()) => (true, rest),
@@ -171,7 +170,7 @@ fn user(rest: &str) -> Result<(Option<&str>, &str), String> {
     Ok((Some(user), command.trim_start_matches([' ', '\t'])))
 }
 
-fn when(texts: &[&str], zone: Tz) -> Result<When, Refusal> {
+fn when(texts: &[&str], zone: &Zone) -> Result<When, Refusal> {
     if let Ok(texts) = <[&str; 5]>::try_from(texts) {
         return fields(texts, zone).map_err(Refusal::Unreadable);
     }
@@ -308,19 +307,19 @@ mod tests {
 
     #[test]
     fn an_entry_has_a_schedule_a_user_where_there_is_one_and_the_rest_of_the_line() {
-        let own = read("0\t3  * * * a  b ", false, Tz::UTC).unwrap();
+        let own = read("0\t3  * * * a  b ", false, &Zone::UTC).unwrap();
         assert_eq!((&*own.when.schedule, own.user, &*own.command), ("0 3 * * *", None, "a  b "));
-        let system = read("@daily www-data:adm\ta b", true, Tz::UTC).unwrap();
+        let system = read("@daily www-data:adm\ta b", true, &Zone::UTC).unwrap();
         assert_eq!(
             (system.user.as_deref(), system.group.as_deref(), &*system.command),
             (Some("www-data"), Some("adm"), "a b")
         );
-        assert_eq!(read("-*/5 * * * * root a", true, Tz::UTC).unwrap().when.notes.len(), 1);
+        assert_eq!(read("-*/5 * * * * root a", true, &Zone::UTC).unwrap().when.notes.len(), 1);
     }
 
     #[test]
     fn what_is_no_entry_says_why() {
-        let why = |text: &str, system| match read(text, system, Tz::UTC).unwrap_err() {
+        let why = |text: &str, system| match read(text, system, &Zone::UTC).unwrap_err() {
             Refusal::NoCounterpart(why) => why.to_owned(),
             Refusal::Unreadable(why) => why,
         };

@@ -3,10 +3,9 @@
 //! Stricter than some crons: what they read each in their own way (`5/15`, `22-2`, `0~30`) is refused, because nobody can
 //! tell what was meant.
 
-use chrono_tz::Tz;
-
 use crate::schedule::Schedule;
 use crate::slot::Period;
+use crate::zone::Zone;
 
 /// When an entry runs, in the words of `jobs.toml`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +46,7 @@ struct Values {
 }
 
 /// Reads the five fields.
-pub(super) fn fields(texts: [&str; 5], zone: Tz) -> Result<When, String> {
+pub(super) fn fields(texts: [&str; 5], zone: &Zone) -> Result<When, String> {
     let [_, _, day_written, _, weekday_written] = texts;
     let read: Vec<Values> =
         FIELDS.iter().zip(texts).map(|(field, text)| field.read(text)).collect::<Result<_, String>>()?;
@@ -65,9 +64,11 @@ pub(super) fn fields(texts: [&str; 5], zone: Tz) -> Result<When, String> {
     };
     let schedule = [&*minute.text, &*hour.text, &*day.text, &*month.text, &*weekday_text].join(" ");
     let follows_here = every(minute, 60) || every(hour, 24);
-    notes.extend(clock_changes(minute.star || hour.star, follows_here).filter(|_| zone != Tz::UTC).map(str::to_owned));
-    Schedule::parse(&schedule, zone).map_err(|error| error.message)?;
-    let gap_joins = zone != Tz::UTC && !follows_here && meets_in_a_gap(minute, hour);
+    notes.extend(
+        clock_changes(minute.star || hour.star, follows_here).filter(|_| *zone != Zone::UTC).map(str::to_owned),
+    );
+    Schedule::parse(&schedule, zone.clone()).map_err(|error| error.message)?;
+    let gap_joins = *zone != Zone::UTC && !follows_here && meets_in_a_gap(minute, hour);
     Ok(When { schedule, period: period(minute, gap_joins), notes })
 }
 
@@ -217,7 +218,7 @@ mod tests {
 
     fn when(text: &str) -> Result<When, String> {
         let parts: Vec<&str> = text.split_whitespace().collect();
-        fields(parts.try_into().unwrap(), Tz::Europe__Berlin)
+        fields(parts.try_into().unwrap(), &"Europe/Berlin".parse().unwrap())
     }
 
     fn schedule(text: &str) -> String {

@@ -1,7 +1,6 @@
 //! A door for the fuzz target: any bytes as a crontab. Only behind its feature.
 
 use chrono::DateTime;
-use chrono_tz::Tz;
 
 use super::document;
 use super::line::Names;
@@ -10,6 +9,7 @@ use crate::cli::import::document::{Item, ZoneSource, comment};
 use crate::cli::import::entry::Accounts;
 use crate::config::{Environment, parse};
 use crate::text::is_harmful;
+use crate::zone::Zone;
 
 /// Bytes of a document that is read again, besides those of its crontab.
 const LONGEST: usize = 16 << 10;
@@ -27,8 +27,8 @@ pub fn crontab(bytes: &[u8]) -> bool {
 }
 
 fn imported(text: &[u8], system: bool) -> bool {
-    let zone = (Tz::UTC, ZoneSource::Machine);
-    let items = table::read(&Source { file: "c", text, system, zone }, &mut Names::default());
+    let zone = (Zone::UTC, ZoneSource::Machine);
+    let items = table::read(&Source { file: "c", text, system, zone: zone.clone() }, &mut Names::default());
     let lines = text.split(|byte| *byte == b'\n').count();
     assert!(items.len() <= lines + 2, "{} items of {lines} lines", items.len());
     items.iter().for_each(is_told);

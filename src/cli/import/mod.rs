@@ -14,8 +14,6 @@ mod tests;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use chrono_tz::Tz;
-
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::import::document::{Item, SourceLine, ZoneSource, comment};
@@ -24,6 +22,7 @@ use crate::cli::import::line::Names;
 use crate::cli::import::table::Source;
 use crate::cli::value_parsers;
 use crate::text::message;
+use crate::zone::Zone;
 
 /// A crontab is a page; this is a shelf of them.
 const LARGEST: u64 = 1 << 20;
@@ -68,14 +67,14 @@ pub(crate) struct CrontabArgs {
     pub(crate) user: Option<String>,
     /// The zone in which cron read the schedules [default: CRON_TZ or TZ of the crontab, else this machine's]
     #[arg(long, value_name = "ZONE", value_parser = value_parsers::zone)]
-    pub(crate) timezone: Option<Tz>,
+    pub(crate) timezone: Option<Zone>,
 }
 
 /// Imports what is asked for.
 pub(crate) fn import(args: &ImportArgs, console: &mut Console) -> Result<(), Failure> {
     let From::Crontab(args) = &args.from;
-    let zone = match args.timezone {
-        Some(zone) => (zone, ZoneSource::Flag),
+    let zone = match &args.timezone {
+        Some(zone) => (zone.clone(), ZoneSource::Flag),
         None => (machines_zone(), ZoneSource::Machine),
     };
     let accounts = Accounts::of(&std::fs::read_to_string("/etc/passwd").unwrap_or_default());
@@ -86,7 +85,8 @@ pub(crate) fn import(args: &ImportArgs, console: &mut Console) -> Result<(), Fai
         let leads = table::leads(&text);
         let judged = judge(args, path, &leads, &accounts);
         let mut read =
-            table::read(&Source { file: &file, text: &text, system: judged.system, zone }, &mut names).into_iter();
+            table::read(&Source { file: &file, text: &text, system: judged.system, zone: zone.clone() }, &mut names)
+                .into_iter();
         // Behind the name of the file and before its entries.
         items.extend(read.next());
         items.extend(judged.doubted.iter().map(|lead| doubt(&file, lead, judged.system)));
@@ -162,9 +162,9 @@ fn read(path: &Path) -> Result<Vec<u8>, Failure> {
 }
 
 /// The zone that cron reads schedules in: the machine's own.
-fn machines_zone() -> Tz {
+fn machines_zone() -> Zone {
     let named = std::fs::read_to_string("/etc/timezone").ok().map(|text| text.trim().to_owned());
     let linked = std::fs::read_link("/etc/localtime").ok();
     let linked = linked.and_then(|path| Some(path.to_str()?.split_once("zoneinfo/")?.1.to_owned()));
-    [linked, named].into_iter().flatten().find_map(|name| name.parse().ok()).unwrap_or(Tz::UTC)
+    [linked, named].into_iter().flatten().find_map(|name| name.parse().ok()).unwrap_or(Zone::UTC)
 }

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use chrono_tz::Tz;
-
 use crate::cli::import::document::{CRONS_PATH, Item, Job, Refused, SourceLine, ZoneSource};
 use crate::cli::import::entry::{self, CrontabLine, Lead, Numbered, Refusal, lines};
 use crate::cli::import::line::{Names, commands};
 use crate::cli::import::line::{command, split};
 use crate::text::message;
+use crate::zone::Zone;
 
 /// The most bytes of settings that the jobs of one crontab have together: each job has those above it, so that the two
 /// multiply. A thousand jobs with ten settings each have a megabyte.
@@ -38,7 +37,7 @@ pub(super) struct Source<'a> {
     /// With a user in each entry.
     pub(super) system: bool,
     /// The zone of entries that no `CRON_TZ` stands above.
-    pub(super) zone: (Tz, ZoneSource),
+    pub(super) zone: (Zone, ZoneSource),
 }
 
 /// What follows the schedule of each entry.
@@ -57,7 +56,7 @@ pub(super) fn read(source: &Source<'_>, names: &mut Names) -> Vec<Item> {
         source,
         items: vec![Item::File(source.file.to_owned())],
         variables: BTreeMap::new(),
-        zone: Ok(source.zone),
+        zone: Ok(source.zone.clone()),
         jitter: None,
         above: 0,
         settings: 0,
@@ -79,7 +78,7 @@ struct Table<'a> {
     items: Vec<Item>,
     variables: BTreeMap<String, String>,
     /// Of the entries that follow; else why it is not known.
-    zone: Result<(Tz, ZoneSource), String>,
+    zone: Result<(Zone, ZoneSource), String>,
     /// Minutes.
     jitter: Option<u32>,
     /// Bytes of settings that stand above.
@@ -200,7 +199,7 @@ impl Table<'_> {
         names: &mut Names,
     ) -> Result<Job, Refusal> {
         let zone = self.zone.clone().map_err(Refusal::Unreadable)?;
-        let entry = entry::read(text, self.source.system, zone.0)?;
+        let entry = entry::read(text, self.source.system, &zone.0)?;
         let shell = self.variables.get("SHELL").map_or("/bin/sh", String::as_str);
         let (command, told) = command(&entry.command, shell).map_err(Refusal::Unreadable)?;
         if self.settings + self.above > MOST_SETTINGS {

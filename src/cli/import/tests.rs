@@ -3,22 +3,24 @@
 use proptest::prelude::*;
 
 use chrono::{DateTime, Utc};
-use chrono_tz::Tz;
 
 use super::document;
 use super::line::Names;
 use super::table::{self, Source};
 use crate::cli::import::document::{Item, ZoneSource};
 use crate::config::{self, Config, Environment};
+use crate::zone::Zone;
 
-const ZONE: (Tz, ZoneSource) = (Tz::Europe__Berlin, ZoneSource::Flag);
+fn berlin() -> (Zone, ZoneSource) {
+    ("Europe/Berlin".parse().unwrap(), ZoneSource::Flag)
+}
 
 fn items(text: &[u8], system: bool) -> Vec<Item> {
-    table::read(&Source { file: "c", text, system, zone: ZONE }, &mut Names::default())
+    table::read(&Source { file: "c", text, system, zone: berlin() }, &mut Names::default())
 }
 
 fn import(text: &str) -> String {
-    document::write(&items(text.as_bytes(), false), ZONE, None)
+    document::write(&items(text.as_bytes(), false), berlin(), None)
 }
 
 fn read_again(document: &str) -> Config {
@@ -93,9 +95,10 @@ fn a_lock_that_the_command_takes_in_redis_is_told_of() {
 #[test]
 fn a_zone_is_cron_s_own_word_before_the_flag_and_tz_only_without_one() {
     let zones = |text: &str, source| {
-        let source = Source { file: "c", text: text.as_bytes(), system: false, zone: (Tz::UTC, source) };
-        let config = read_again(&document::write(&table::read(&source, &mut Names::default()), source.zone, None));
-        config.jobs.values().map(|job| job.timezone.name()).collect::<Vec<_>>()
+        let source = Source { file: "c", text: text.as_bytes(), system: false, zone: (Zone::UTC, source) };
+        let config =
+            read_again(&document::write(&table::read(&source, &mut Names::default()), source.zone.clone(), None));
+        config.jobs.values().map(|job| job.timezone.name().to_owned()).collect::<Vec<_>>()
     };
     let tz = "TZ=Asia/Tokyo\n0 * * * * a\nCRON_TZ=Europe/Berlin\n0 * * * * b\n";
     assert_eq!(zones(tz, ZoneSource::Machine), ["Asia/Tokyo", "Europe/Berlin"]);
@@ -123,7 +126,7 @@ proptest! {
     ) {
         let text = lines.join("\n") + "\n";
         let items = items(text.as_bytes(), system);
-        let document = document::write(&items, ZONE, None);
+        let document = document::write(&items, berlin(), None);
         let config = read_again(&document);
         let jobs = items.iter().filter(|item| matches!(item, Item::Job(_))).count();
         prop_assert_eq!(config.jobs.len(), jobs, "{}", document);
@@ -139,6 +142,6 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), system in any::<bool>()) {
-        read_again(&document::write(&items(&bytes, system), ZONE, None));
+        read_again(&document::write(&items(&bytes, system), berlin(), None));
     }
 }

@@ -102,7 +102,7 @@ pub(in crate::web) async fn slot(
     let mut facts = why::facts(&look.session, &wanted, line).await?;
     let unreadable = look.session.read_outputs(&mut facts.record).await?;
     facts.unreadable.extend(unreadable.map(|error| error.to_string()));
-    facts.zone = Some(ask.reader.zone);
+    facts.zone = Some(ask.reader.zone.clone());
     let known = look.session.catalog.find(facts.record.slot.job())?;
     let spec = shown.row(facts.record.slot.job().as_str()).and_then(|row| row.spec.clone());
     let takes_changes = shown.takes_changes();

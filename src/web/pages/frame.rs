@@ -1,7 +1,6 @@
 //! What surrounds each page: where one is, who one is, and whether the cluster is well.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use chrono_tz::Tz;
 use serde_json::json;
 
 use crate::admin::words::zone_name;
@@ -13,16 +12,11 @@ use crate::web::pages::moment::Teller;
 use crate::web::pages::reader::{Reader, Theme, Updates};
 use crate::web::pages::state::Shown;
 use crate::web::pages::texts::Texts;
+use crate::zone::Zone;
 
 /// Zones that are offered besides UTC and the reader's own.
-const ZONES: [Tz; 6] = [
-    Tz::Europe__Berlin,
-    Tz::Europe__London,
-    Tz::America__New_York,
-    Tz::America__Los_Angeles,
-    Tz::Asia__Shanghai,
-    Tz::Asia__Tokyo,
-];
+const ZONES: [&str; 6] =
+    ["Europe/Berlin", "Europe/London", "America/New_York", "America/Los_Angeles", "Asia/Shanghai", "Asia/Tokyo"];
 /// Digits of a file's hash that are shown.
 const DIGITS: usize = 6;
 /// Where changes are told.
@@ -92,7 +86,7 @@ pub(super) struct Frame {
     pub(super) has_login: bool,
     pub(super) has_api: bool,
     pub(super) version: &'static str,
-    pub(super) zones: Vec<(&'static str, String, bool)>,
+    pub(super) zones: Vec<(String, String, bool)>,
     here: String,
 }
 
@@ -137,9 +131,9 @@ impl Frame {
 
     /// Lets the reader choose a zone by this name, too: a job's own.
     pub(super) fn offer(&mut self, zone: &str) {
-        let zone: Option<Tz> = zone.parse().ok();
+        let zone = Zone::named(zone).ok();
         if let Some(zone) = zone.filter(|zone| self.zones.iter().all(|(name, ..)| *name != zone.name())) {
-            self.zones.insert(1, (zone.name(), zone_name(zone), false));
+            self.zones.insert(1, (zone.name().to_owned(), zone_name(&zone), false));
         }
     }
 
@@ -194,7 +188,7 @@ impl Frame {
 /// How times are told on a page.
 pub(super) fn teller(setting: &Setting, reader: &Reader, shown: Option<&Snapshot>) -> Teller {
     let now = shown.filter(|shown| shown.is_read()).map_or(setting.clock, |shown| shown.store_time);
-    Teller { zone: reader.zone, now, t: reader.t }
+    Teller { zone: reader.zone.clone(), now, t: reader.t }
 }
 
 /// The role in the page's language.
@@ -205,11 +199,11 @@ pub(super) const fn role(t: &Texts, role: Role) -> &'static str {
     }
 }
 
-fn zones(reader: &Reader) -> Vec<(&'static str, String, bool)> {
-    let mut zones = vec![Tz::UTC];
-    zones.extend(Some(reader.zone).filter(|zone| *zone != Tz::UTC));
-    zones.extend(ZONES.into_iter().filter(|zone| *zone != reader.zone));
-    zones.into_iter().map(|zone| (zone.name(), zone_name(zone), zone == reader.zone)).collect()
+fn zones(reader: &Reader) -> Vec<(String, String, bool)> {
+    let mut zones = vec![Zone::UTC];
+    zones.extend(Some(reader.zone.clone()).filter(|zone| *zone != Zone::UTC));
+    zones.extend(ZONES.into_iter().filter_map(|zone| Zone::named(zone).ok()).filter(|zone| *zone != reader.zone));
+    zones.iter().map(|zone| (zone.name().to_owned(), zone_name(zone), *zone == reader.zone)).collect()
 }
 
 fn pulse(shown: &Snapshot, tell: &Teller) -> Pulse {

@@ -113,7 +113,7 @@ impl Home {
             before,
             hours,
             rows,
-            tell: *tell,
+            tell: tell.clone(),
         }
     }
 
@@ -136,16 +136,16 @@ fn looked(shown: &Snapshot, tell: &Teller) -> String {
 
 /// The zone of the columns, with the minutes at which its hours begin by its clocks where these are none.
 fn zone_in_hours(tell: &Teller) -> String {
-    let minutes = tell.now.with_timezone(&tell.zone).minute() % 60;
+    let minutes = tell.zone.local(tell.now).minute() % 60;
     let off = (minutes + 60 - tell.now.minute()) % 60;
-    let name = zone_name(tell.zone);
+    let name = zone_name(&tell.zone);
     if off == 0 { name } else { format!("{name} (:{off:02})") }
 }
 
 fn hours(starts: &[DateTime<Utc>], tell: &Teller) -> Vec<Hour> {
     let last = starts.len().saturating_sub(1);
     let hour = |(at, start): (usize, &DateTime<Utc>)| {
-        let local = start.with_timezone(&tell.zone);
+        let local = tell.zone.local(*start);
         Hour {
             key: SlotKey::of(*start).map(|key| key.to_string()).unwrap_or_default(),
             label: local.format("%H").to_string(),

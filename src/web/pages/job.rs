@@ -18,6 +18,7 @@ use crate::web::pages::runs::took;
 use crate::web::pages::slot::is_told;
 use crate::web::pages::state::{JudgedSlot, Shown};
 use crate::web::pages::texts::Texts;
+use crate::zone::Zone;
 
 /// The page.
 #[derive(Template)]
@@ -133,7 +134,7 @@ fn line(slot: &JudgedSlot, tell: &Teller) -> SlotLine {
     nodes.dedup();
     SlotLine {
         key: slot.slot.clone(),
-        local: (tell.zone != chrono_tz::Tz::UTC).then(|| tell.exact(slot.start)),
+        local: (tell.zone != Zone::UTC).then(|| tell.exact(slot.start)),
         glyph: shown.key(),
         state: if many { (tell.t.home.cell_attempts)(word, slot.attempts) } else { word.to_owned() },
         took: took(slot).map_or_else(|| tell.t.words.none.to_owned(), |seconds| tell.fine_span(seconds)),
@@ -152,10 +153,9 @@ fn notes(shown: &Snapshot, row: &BoardRow, unreadable: &[String], t: &Texts) -> 
 
 fn facts(row: &BoardRow, timetable: &Timetable, tell: &Teller) -> Vec<(&'static str, String)> {
     let (t, view) = (&tell.t.job, &row.view);
-    let zone: chrono_tz::Tz = view.timezone.parse().unwrap_or_default();
     let mut facts = vec![
         (t.schedule, format!("{} · {}", view.schedule, (t.in_words)(timetable.schedule()))),
-        (t.zone, zone_name(zone)),
+        (t.zone, zone_name(timetable.schedule().zone())),
         (t.slot_spans, view.period.clone()),
     ];
     facts.extend(row.spec.iter().flat_map(|spec| of_spec(spec, tell)));

@@ -3,9 +3,9 @@
 
 use axum::http::header::{ACCEPT_LANGUAGE, COOKIE};
 use axum::http::{HeaderMap, Uri};
-use chrono_tz::Tz;
 
 use crate::web::pages::texts::{CHINESE, ENGLISH, Texts};
+use crate::zone::Zone;
 
 /// The choices that are kept, as the address and the cookie name them.
 const KEPT: [&str; 4] = ["lang", "zone", "theme", "updates"];
@@ -36,7 +36,7 @@ pub(super) enum Updates {
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     pub(super) t: &'static Texts,
-    pub(super) zone: Tz,
+    pub(super) zone: Zone,
     pub(super) theme: Theme,
     pub(super) updates: Updates,
     /// Cookies to be set: name and value, each of which is one of ours.
@@ -57,7 +57,7 @@ impl Reader {
             asked(name).map(str::to_owned).or_else(|| cookie(headers, name)).filter(|value| value.len() <= LONGEST)
         };
         let language = chosen("lang").and_then(|code| language(&code)).unwrap_or_else(|| accepted(headers));
-        let zone = chosen("zone").and_then(|zone| zone.parse().ok()).unwrap_or(Tz::UTC);
+        let zone = chosen("zone").and_then(|zone| zone.parse().ok()).unwrap_or(Zone::UTC);
         let theme = chosen("theme").and_then(|theme| Theme::named(&theme)).unwrap_or_default();
         let updates = chosen("updates").and_then(|updates| Updates::named(&updates)).unwrap_or_default();
         let values = [
@@ -160,16 +160,16 @@ mod tests {
         assert_eq!(reader("/", &browser).t.tag, "zh-CN");
         let cookie = [browser[0], ("cookie", "a=b; cronward-lang=en; cronward-zone=Asia/Tokyo")];
         assert_eq!(reader("/", &cookie).t.tag, "en");
-        assert_eq!(reader("/", &cookie).zone, Tz::Asia__Tokyo);
+        assert_eq!(reader("/", &cookie).zone.name(), "Asia/Tokyo");
         let chosen = reader("/?lang=zh&zone=Europe/Berlin&q=a%20b&theme=dark", &cookie);
-        assert_eq!((chosen.t.tag, chosen.zone, chosen.theme), ("zh-CN", Tz::Europe__Berlin, Theme::Dark));
+        assert_eq!((chosen.t.tag, chosen.zone.name(), chosen.theme), ("zh-CN", "Europe/Berlin", Theme::Dark));
         assert_eq!(chosen.here, "/?q=a+b");
     }
 
     #[test]
     fn only_what_is_known_is_kept() {
         let odd = reader("/?lang=%0d%0aset-cookie:x&zone=Nowhere;a&theme=loud", &[]);
-        assert_eq!((odd.t.tag, odd.zone, odd.theme), ("en", Tz::UTC, Theme::System));
+        assert_eq!((odd.t.tag, &odd.zone, odd.theme), ("en", &Zone::UTC, Theme::System));
         let cookies = odd.cookies("/ops/cron");
         assert_eq!(cookies[0], "cronward-lang=en; Path=/ops/cron; Max-Age=31536000; SameSite=Strict");
         assert!(cookies.iter().all(|cookie| !cookie.contains("Nowhere") && !cookie.contains('\n')), "{cookies:?}");

@@ -113,7 +113,7 @@ fn every_key_of_a_job_is_read() {
         owner: Some("o".to_owned()),
         runbook: Some("r".to_owned()),
         tags: vec!["t".to_owned()],
-        timezone: chrono_tz::Europe::Berlin,
+        timezone: "Europe/Berlin".parse().unwrap(),
         period: Period::Day,
         policy,
         command,

@@ -8,7 +8,7 @@ pub(crate) const SIMULATOR: &str = "simulate";
 
 /// The layers from the ground up; a module knows what is below it, and beside it only what [`BESIDE`] lists.
 const LAYERS: [&[&str]; 11] = [
-    &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "message", "text", "file"],
+    &["slot", "job", "resource", "clock", "reply", "error", "event", "wake", "message", "text", "file", "zone"],
     &["machine", "schedule"],
     &["store", "exec", "observe"],
     &["drive"],

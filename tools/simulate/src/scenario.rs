@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Offset, TimeDelta, Utc};
-use chrono_tz::Tz;
+use chrono::{DateTime, TimeDelta, Utc};
 use cronward::clock::earlier;
 use cronward::job::{
     Backoff, Concurrency, JobName, JobSpec, NodeName, OnLost, OnStoreError, Policy, Program, RetryPolicy,
 };
 use cronward::schedule::{ScheduleError, Timetable};
 use cronward::slot::Period;
+use cronward::zone::Zone;
 
 use crate::engine::{self, Dice, Time};
 use crate::faults::{Fault, FaultSet, Rates};
@@ -158,8 +158,8 @@ impl Scenario {
 
     /// The clocks of its time zone change while it lasts.
     pub(super) fn changes_offset(&self) -> bool {
-        let zone = self.jobs.first().map_or(Tz::UTC, |job| job.spec.timezone);
-        let offset = |at: DateTime<Utc>| at.with_timezone(&zone).offset().fix();
+        let zone = self.jobs.first().map_or(Zone::UTC, |job| job.spec.timezone.clone());
+        let offset = |at: DateTime<Utc>| *zone.local(at).offset();
         offset(self.epoch) != offset(self.instant(self.end))
     }
 
@@ -195,7 +195,7 @@ pub(super) struct Rhythm {
     pub(super) schedules: &'static [&'static str],
     /// The usual length of a slot.
     pub(super) period: Duration,
-    pub(super) zone: Tz,
+    pub(super) zone: &'static str,
     /// Slots are shorter than what strikes them.
     pub(super) short: bool,
 }
@@ -228,19 +228,18 @@ const RHYTHMS: [(Period, &[&str], u64); 7] = [
 /// Where most worlds begin: no clock changes there.
 const PLAIN: &str = "2026-11-21T09:00:00Z";
 
-const ZONES: [Tz; 5] =
-    [Tz::UTC, Tz::Europe__Berlin, Tz::Europe__London, Tz::America__New_York, Tz::Australia__Lord_Howe];
+const ZONES: [&str; 5] = ["UTC", "Europe/Berlin", "Europe/London", "America/New_York", "Australia/Lord_Howe"];
 
 /// When the clocks of a zone change; on Lord Howe by half an hour.
-const CHANGES: [(&str, Tz); 8] = [
-    ("2026-03-29T01:00:00Z", Tz::Europe__Berlin),
-    ("2026-10-25T01:00:00Z", Tz::Europe__Berlin),
-    ("2026-03-29T01:00:00Z", Tz::Europe__London),
-    ("2026-10-25T01:00:00Z", Tz::Europe__London),
-    ("2026-03-08T07:00:00Z", Tz::America__New_York),
-    ("2026-11-01T06:00:00Z", Tz::America__New_York),
-    ("2026-04-04T15:00:00Z", Tz::Australia__Lord_Howe),
-    ("2026-10-03T15:30:00Z", Tz::Australia__Lord_Howe),
+const CHANGES: [(&str, &str); 8] = [
+    ("2026-03-29T01:00:00Z", "Europe/Berlin"),
+    ("2026-10-25T01:00:00Z", "Europe/Berlin"),
+    ("2026-03-29T01:00:00Z", "Europe/London"),
+    ("2026-10-25T01:00:00Z", "Europe/London"),
+    ("2026-03-08T07:00:00Z", "America/New_York"),
+    ("2026-11-01T06:00:00Z", "America/New_York"),
+    ("2026-04-04T15:00:00Z", "Australia/Lord_Howe"),
+    ("2026-10-03T15:30:00Z", "Australia/Lord_Howe"),
 ];
 
 impl Rhythm {
@@ -260,13 +259,13 @@ impl Rhythm {
         let long = if calendar.below(20) == 0 { 6 } else { 5 };
         let index = if dice.below(48) == 2 { long } else { usize::try_from(dice.below(5)).unwrap_or(0) };
         let (span, schedules, seconds) = RHYTHMS.get(index).copied().unwrap_or(RHYTHMS[0]);
-        let (period, zone) = (Duration::from_secs(seconds), dice.pick(&ZONES, Tz::UTC));
+        let (period, zone) = (Duration::from_secs(seconds), dice.pick(&ZONES, "UTC"));
         let plain = instant(PLAIN) + TimeDelta::milliseconds(i64::try_from(dice.below(7_200_000)).unwrap_or(0));
         let rhythm = Self { span, schedules, period, zone, short: false };
         if index < 5 && calendar.below(8) > 0 {
             return (rhythm, plain);
         }
-        let (change, zone) = calendar.pick(&CHANGES, (PLAIN, Tz::UTC));
+        let (change, zone) = calendar.pick(&CHANGES, (PLAIN, "UTC"));
         let before = calendar.span(Duration::ZERO, if index == 6 { period * 2 } else { period * 6 });
         (Self { zone, ..rhythm }, earlier(instant(change), before))
     }
@@ -308,7 +307,7 @@ fn job(name: &str, rhythm: &Rhythm, network: &Network, dice: &mut Dice) -> Resul
     let Ok(name) = JobName::new(name) else { return Ok(None) };
     let schedule = dice.pick(rhythm.schedules, "* * * * *");
     let mut spec = JobSpec::new(name, schedule, Program::Direct(vec!["true".to_owned()]));
-    spec.timezone = rhythm.zone;
+    spec.timezone = rhythm.zone.parse().unwrap_or_default();
     spec.period = rhythm.span;
     spec.policy = policy(rhythm, network, dice);
     spec.jitter = if dice.below(3) == 0 { rhythm.period / 20 } else { Duration::ZERO };

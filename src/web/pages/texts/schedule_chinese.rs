@@ -205,7 +205,7 @@ mod tests {
             ("0 3 1 * 1", "03:00，逢 1 日或周一"),
             ("*/10 * * * * *", "每 10 秒"),
         ] {
-            let schedule = Schedule::parse(expression, chrono_tz::Tz::UTC).unwrap();
+            let schedule = Schedule::parse(expression, crate::zone::Zone::UTC).unwrap();
             assert_eq!(words(&schedule), told, "{expression}: {}", schedule.describe());
         }
     }
