@@ -78,6 +78,9 @@ pub enum ErrorKind {
     Corrupt,
     /// It is the wrong kind or version of server.
     Unsupported,
+    /// It refuses the content of this request: too large, or in characters that the store cannot keep. The same content is refused
+    /// again; other content is not.
+    Content,
     /// A word of a later version, in a journal.
     #[serde(other)]
     #[default]
@@ -91,9 +94,9 @@ impl ErrorKind {
     }
 
     /// True when waiting is no cure: somebody has to change something. A server that takes no writes is no refusal, though asking it
-    /// again does not help: a failover puts one in its place that does.
+    /// again does not help: a failover puts one in its place that does. Neither is a server that refuses the content of one request.
     pub const fn is_refusal(self) -> bool {
-        !self.is_transient() && !matches!(self, Self::ReadOnly)
+        !self.is_transient() && !matches!(self, Self::ReadOnly | Self::Content)
     }
 
     /// True when the store itself has said so: it is not away.
@@ -111,6 +114,7 @@ impl ErrorKind {
             Self::ReadOnly => "read_only",
             Self::Corrupt => "corrupt",
             Self::Unsupported => "unsupported",
+            Self::Content => "content",
             Self::Unknown => "unknown",
         }
     }

@@ -93,7 +93,7 @@ impl Store for Spy {
         let real = if self.claims == Claims::Done { None } else { Some(self.inner.claim(request).await?) };
         let answered = wall();
         let by = Holder { node: request.node.clone(), attempt: 1 };
-        let done = || Claim::Done(DoneMark { by, at: answered });
+        let done = || Claim::Done(DoneMark { by, at: answered, token: None });
         let answer = real.filter(|_| self.claims == Claims::Asked).unwrap_or_else(done);
         let noted = Noted { slot: request.slot.clone(), sent, answered, answer: answer.as_str() };
         self.noted.lock().unwrap().push(noted);

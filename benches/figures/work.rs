@@ -58,7 +58,7 @@ pub(crate) fn success(lease: &Lease) -> RunRecord {
         ended_at: Some(lease.claimed_at),
         duration_ms: Some(1),
         exit_code: Some(0),
-        output: Some(OutputTail { text: "pushed 1,234 invoices\n".to_owned(), dropped_bytes: 0 }),
+        output: Some(OutputTail { text: "pushed 1,234 invoices\n".to_owned(), dropped_bytes: 0, loss: None }),
         ..RunRecord::ended(lease, Outcome::Success)
     }
 }

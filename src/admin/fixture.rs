@@ -91,7 +91,11 @@ pub(crate) fn ended(attempt: u32, node_name: &str, outcome: Outcome, exit_code: 
         duration_ms: Some(1_500),
         outcome: Some(outcome),
         exit_code: Some(exit_code),
-        output: Some(OutputTail { text: format!("attempt {attempt}\nno \x1b[31mroute\n"), dropped_bytes: 0 }),
+        output: Some(OutputTail {
+            text: format!("attempt {attempt}\nno \x1b[31mroute\n"),
+            dropped_bytes: 0,
+            loss: None,
+        }),
         ..run
     }
 }
@@ -123,7 +127,7 @@ pub(crate) fn done() -> SlotRecord {
     let when = at("2026-11-21T12:00:02Z");
     SlotRecord {
         attempts: 1,
-        mark: Mark::Done(DoneMark { by, at: when }),
+        mark: Mark::Done(DoneMark { by, at: when, token: None }),
         verdict: Some(VerdictRecord { verdict: Verdict::Done, by: node("a"), at: when, attempt: 1 }),
         runs: vec![ended(1, "a", Outcome::Success, 0)],
         ..untouched()
@@ -136,7 +140,11 @@ pub(crate) fn failed() -> SlotRecord {
         exit_code: None,
         signal: Some(15),
         message: Some("stopped after 30m".to_owned()),
-        output: Some(OutputTail { text: (1..=15).map(|n| format!("line {n}\n")).collect(), dropped_bytes: 4_096 }),
+        output: Some(OutputTail {
+            text: (1..=15).map(|n| format!("line {n}\n")).collect(),
+            dropped_bytes: 4_096,
+            loss: None,
+        }),
         ..ended(3, "c", Outcome::Timeout, 0)
     };
     SlotRecord {

@@ -138,7 +138,11 @@ impl Stage {
 
     async fn fail(&self, slot: &Slot, token: u128) {
         let lease = self.claim(slot, token).await;
-        let output = OutputTail { text: "tried\nNo space left on device \u{1b}[2J\n\n".to_owned(), dropped_bytes: 0 };
+        let output = OutputTail {
+            text: "tried\nNo space left on device \u{1b}[2J\n\n".to_owned(),
+            dropped_bytes: 0,
+            loss: None,
+        };
         let run = RunRecord { exit_code: Some(1), output: Some(output), ..RunRecord::ended(&lease, Outcome::Failure) };
         self.memory.fail(&lease, &run, Duration::ZERO).await.unwrap();
     }

@@ -15,7 +15,7 @@ use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers::{self, StateWord};
 use crate::job::{JobName, MAX_ATTEMPTS_LIMIT};
 use crate::observe::view::{RunView, SlotView};
-use crate::slot::{Attempt, OutputTail, RunRecord, SlotRecord, SlotState};
+use crate::slot::{Attempt, OutputLoss, OutputTail, RunRecord, SlotRecord, SlotState};
 
 /// List the slots that are not done, with their attempt counters, newest first
 #[derive(Debug, clap::Args)]
@@ -155,7 +155,8 @@ fn choose(record: &SlotRecord, wanted: Option<Attempt>) -> Result<Option<&RunRec
 
 fn write(output: &OutputTail, console: &mut Console) -> Result<(), Failure> {
     if output.dropped_bytes > 0 {
-        console.note(format_args!("the first {} bytes were not kept (output_limit)", output.dropped_bytes));
+        let reason = output.loss.map_or("output_limit", OutputLoss::reason);
+        console.note(format_args!("the first {} bytes were not kept ({reason})", output.dropped_bytes));
     }
     if !console.terminal {
         return console.print(&output.text);
@@ -267,7 +268,7 @@ mod tests {
 
     fn written(terminal: bool, dropped_bytes: u64) -> (String, String) {
         let (mut console, out, err) = Console::captured(terminal);
-        write(&OutputTail { text: HOSTILE.to_owned(), dropped_bytes }, &mut console).unwrap();
+        write(&OutputTail { text: HOSTILE.to_owned(), dropped_bytes, loss: None }, &mut console).unwrap();
         (out.text(), err.text())
     }
 

@@ -122,6 +122,7 @@ const fn advice(kind: ErrorKind) -> &'static str {
         ErrorKind::Denied => "check the user, the password and the user's rights",
         ErrorKind::ReadOnly => "name a store that accepts writes",
         ErrorKind::Corrupt => "another program writes there: give cronward its own store or namespace",
+        ErrorKind::Content => "shorten the text, or raise the store's limit",
         ErrorKind::Unsupported | ErrorKind::Unknown => {
             "correct the store's url, or name a server of a supported kind and version"
         }

@@ -305,7 +305,7 @@ kept at
         let mut record = fixture::failed();
         for run in &mut record.runs {
             run.message = Some("\x1b]0;x\x07\u{9b}2J\r".to_owned());
-            run.output = Some(OutputTail { text: "\x1b[2J\u{202e}".to_owned(), dropped_bytes: 0 });
+            run.output = Some(OutputTail { text: "\x1b[2J\u{202e}".to_owned(), dropped_bytes: 0, loss: None });
         }
         record.audit = vec![crate::slot::Audit { who: "\x1b[1m".to_owned(), ..fixture::audit("reset") }];
         assert!(page(&record).chars().all(|c| c == '\n' || !c.is_control()), "{}", page(&record));

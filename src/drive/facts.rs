@@ -129,7 +129,7 @@ mod tests {
     fn facts_of_slots_that_are_over_go_with_the_next_one_and_no_output_is_kept() {
         let facts = Facts::default();
         let mut first = fact();
-        first.run.output = Some(OutputTail { text: "much".to_owned(), dropped_bytes: 0 });
+        first.run.output = Some(OutputTail { text: "much".to_owned(), dropped_bytes: 0, loss: None });
         facts.keep(first, "2026-11-21T14:10:00Z".parse().unwrap());
         assert!(facts.lock().values().all(|fact| fact.run.output.is_none()));
         let mut next = fact();

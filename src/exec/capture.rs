@@ -184,7 +184,7 @@ impl Tail {
                 text.push(character);
             }
         }
-        OutputTail { text, dropped_bytes: dropped }
+        OutputTail { text, dropped_bytes: dropped, loss: None }
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
     }
 
     fn output(text: &str, dropped_bytes: u64) -> OutputTail {
-        OutputTail { text: text.to_owned(), dropped_bytes }
+        OutputTail { text: text.to_owned(), dropped_bytes, loss: None }
     }
 
     #[test]
@@ -259,7 +259,7 @@ mod tests {
         ) {
             let chunks: Vec<&[u8]> = chunks.iter().map(Vec::as_slice).collect();
             let all = chunks.concat();
-            let OutputTail { text, dropped_bytes } = tail(limit, &chunks);
+            let OutputTail { text, dropped_bytes, .. } = tail(limit, &chunks);
             prop_assert!(text.len() <= limit && !text.contains('\0'));
             let kept = all.get(usize::try_from(dropped_bytes).unwrap()..).unwrap();
             prop_assert_eq!(String::from_utf8_lossy(kept).replace('\0', "\u{fffd}"), text);

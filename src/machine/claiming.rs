@@ -19,7 +19,7 @@
 use std::time::Duration;
 
 use crate::clock::{Mono, Now};
-use crate::error::{Applied, StoreError};
+use crate::error::{Applied, ErrorKind, StoreError};
 use crate::event::Event;
 use crate::job::{NodeName, OnStoreError};
 use crate::machine::running::Hold;
@@ -183,6 +183,10 @@ impl SlotMachine {
 
     fn claim_failed(&mut self, now: Now, (sent, brief): (Mono, bool), error: &StoreError) {
         self.tell_error(error);
+        if error.kind == ErrorKind::Content {
+            // A person's reason is all of a claim that a store could refuse.
+            self.assignment.audit.iter_mut().for_each(|audit| audit.why.clear());
+        }
         self.errors.in_a_row = self.errors.in_a_row.saturating_add(1);
         self.errors.slowest = self.errors.slowest.max(now.mono.since(sent));
         if error.applied == Applied::Maybe {
@@ -210,7 +214,8 @@ impl SlotMachine {
             && !self.ran_unguarded
             // `check` refuses such a job.
             && self.assignment.policy.locks.is_none()
-            && self.errors.since.is_some();
+            && self.errors.since.is_some()
+            && error.kind != ErrorKind::Content;
         if run_anyway && now.mono.since(since) >= patience && now.mono < self.end {
             return self.start_unguarded(now);
         }

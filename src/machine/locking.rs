@@ -288,7 +288,7 @@ impl LockMachine {
         }
         match reply {
             Ok(answer) => self.phase = LockPhase::Ended(LockEnd::Left(answer)),
-            Err(error) if now.mono >= leaving.until || error.is_refusal() => {
+            Err(error) if now.mono >= leaving.until || error.is_refusal() || error.kind == ErrorKind::Content => {
                 self.phase = LockPhase::Ended(LockEnd::Silent);
             }
             Err(_) => {

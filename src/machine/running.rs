@@ -5,9 +5,9 @@ use crate::error::StoreError;
 use crate::event::Event;
 use crate::job::{OnLost, Policy};
 use crate::machine::slot::Phase;
-use crate::machine::{Action, SlotMachine, TrustWindow, pace};
+use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::{Renewal, RenewalAnswer};
-use crate::slot::{Holder, Lease, LeaseDeadline, RunContext, RunLocks, Token};
+use crate::slot::{Holder, Lease, LeaseDeadline, Outcome, RunContext, RunLocks, Token};
 
 /// A lease and the command under it.
 #[derive(Clone, Debug)]
@@ -297,6 +297,7 @@ impl SlotMachine {
             Ok(Renewal::Renewed) => self.renewed(sent, false),
             Ok(Renewal::Restored) => self.renewed(sent, true),
             Ok(Renewal::Lost { to }) => self.lost(now, RenewalAnswer::Lost, to),
+            Ok(Renewal::Done(mark)) if mark.token == Some(of) => self.recorded(now),
             Ok(Renewal::Done(mark)) => self.lost(now, RenewalAnswer::Done, Some(mark.by)),
             Err(error) => {
                 hold.renewing = Renewing::At(now.mono + pace::renewal_error(hold.lease.ttl));
@@ -323,6 +324,20 @@ impl SlotMachine {
         self.ask_for_a_pause();
     }
 
+    /// The done marker has the lease's own token: the success was recorded, and only the answer to it was lost. Where the lease may
+    /// have lapsed before, the completion is sent again: its answer names another attempt that ran meanwhile.
+    fn recorded(&mut self, now: Now) {
+        let Some(hold) = self.hold_mut() else { return };
+        hold.renewing = Renewing::Over;
+        let (attempt, is_alone) = (hold.lease.attempt, !hold.in_doubt && hold.trust.holds(now.mono));
+        self.errors = super::slot::Errors::default();
+        self.tell(Event::RenewalAnswered { answer: RenewalAnswer::Done });
+        if is_alone && matches!(self.phase, Phase::Settling(_)) {
+            self.tell(Event::Settled { attempt, outcome: Outcome::Success });
+            self.finish(End::Done);
+        }
+    }
+
     fn lost(&mut self, now: Now, answer: RenewalAnswer, to: Option<Holder>) {
         let killing = self.is_killing();
         let Some(hold) = self.hold_mut() else { return };
@@ -330,7 +345,7 @@ impl SlotMachine {
         let attempt = hold.lease.attempt;
         self.errors = super::slot::Errors::default();
         self.tell(Event::RenewalAnswered { answer });
-        // The marker may be our own: the success was recorded and the answer to it was lost.
+        // Only the verdict may be left of a success that was recorded.
         let own = |by: &Holder| by.attempt == attempt && by.node == self.assignment.node;
         if answer != RenewalAnswer::Done || !to.as_ref().is_some_and(own) {
             let (to, to_attempt) = to.map(|to| (to.node, to.attempt)).unzip();

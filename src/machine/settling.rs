@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use crate::clock::{CLOCK_OFF, Mono, Now, earlier};
-use crate::error::StoreError;
+use crate::error::{Applied, ErrorKind, StoreError};
 use crate::event::Event;
 use crate::machine::running::{Cause, Hold, Renewing};
 use crate::machine::slot::{Behind, Phase, WaitReason};
 use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
 use crate::resource::Demand;
-use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, RunRecord};
+use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, OutputLoss, RunRecord};
+
+/// An output of so many bytes delays no answer: the record itself has as many.
+const SHORT_OUTPUT: usize = 4 * 1_024;
 
 /// A run that is over and has to be told to the store.
 #[derive(Clone, Debug)]
@@ -29,6 +32,19 @@ pub(super) struct Settling {
 }
 
 impl Settling {
+    /// Leaves out of the record what keeps the store from taking it: the end of the run is recorded whatever becomes of its output.
+    /// True where the store refused the content and other content is sent next, which need not wait.
+    fn lighten(&mut self, error: &StoreError) -> bool {
+        if error.kind == ErrorKind::Content {
+            return self.record.lighten(OutputLoss::Refused);
+        }
+        let is_long = self.record.output.as_ref().is_some_and(|output| output.text.len() > SHORT_OUTPUT);
+        if error.applied == Applied::Maybe && is_long {
+            self.record.drop_output(OutputLoss::Unanswered);
+        }
+        false
+    }
+
     pub(super) fn next_deadline(&self) -> Option<Mono> {
         let renewal = if self.outcome == Outcome::Success { self.hold.renewal_due() } else { None };
         [self.send_at, renewal].into_iter().flatten().min()
@@ -231,7 +247,8 @@ impl SlotMachine {
         self.tell_error(error);
         let Phase::Settling(settling) = &mut self.phase else { return };
         settling.errors = settling.errors.saturating_add(1);
-        settling.send_at = Some(now.mono + pace::store_error(settling.errors));
+        let wait = if settling.lighten(error) { Duration::ZERO } else { pace::store_error(settling.errors) };
+        settling.send_at = Some(now.mono + wait);
     }
 
     fn tell_end(&mut self, record: &RunRecord, outcome: Outcome) {

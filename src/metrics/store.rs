@@ -12,7 +12,7 @@ use crate::metrics::histogram::{Histogram, OF_CALLS};
 use crate::store::layer::{Call, Layer};
 
 /// Kinds of errors, each at the place of its counter.
-const KINDS: [ErrorKind; 7] = [
+const KINDS: [ErrorKind; 8] = [
     ErrorKind::Unavailable,
     ErrorKind::Timeout,
     ErrorKind::Overloaded,
@@ -20,6 +20,7 @@ const KINDS: [ErrorKind; 7] = [
     ErrorKind::ReadOnly,
     ErrorKind::Corrupt,
     ErrorKind::Unsupported,
+    ErrorKind::Content,
 ];
 
 /// What is counted of one operation.

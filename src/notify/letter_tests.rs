@@ -66,7 +66,7 @@ fn item(kind: NoticeKind) -> LetterItem {
     let mut record = SlotRecord::untouched(slot());
     (record.attempts, record.runs) = (3, vec![run(1, "a"), run(2, "b"), run(3, "c")]);
     let text = "one\ntwo\nthree\nfour\n\x1b[2Jfive\n\nsix\n".to_owned();
-    let output = Some(OutputTail { text, dropped_bytes: 0 });
+    let output = Some(OutputTail { text, dropped_bytes: 0, loss: None });
     let known = Particulars { spec: Some(Arc::new(spec)), record: Some(record), output, latest: None };
     LetterItem { key: notice.key("ops").unwrap(), notice, known }
 }

@@ -2,6 +2,7 @@
 
 use tracing::{debug, error, info, warn};
 
+use crate::error::ErrorKind;
 use crate::event::{Event, LeaveAnswer, lock_names};
 use crate::job::{JobName, NodeName};
 use crate::observe::Observer;
@@ -35,6 +36,9 @@ impl Observer for LogObserver {
             // The answer to the claim has been told, and the start is about to be.
             Event::Granted { .. } => {}
             Event::RenewalAnswered { answer } => debug!(job, slot = key, answer = answer.as_str(), "renewal answered"),
+            Event::StoreFailed { op, kind: ErrorKind::Content, error } => {
+                warn!(job, slot = key, op = op.as_str(), error, "content refused by the store: sent again without it");
+            }
             Event::StoreFailed { op, kind, error } => {
                 warn!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error, "store failed");
             }
@@ -56,13 +60,7 @@ impl Observer for LogObserver {
             }
             Event::AttemptsUsedUp { used } => error!(job, slot = key, attempts = used, "attempts exhausted"),
             Event::SettlementGivenUp { attempt, outcome } => {
-                error!(
-                    job,
-                    slot = key,
-                    attempt,
-                    outcome = outcome.as_str(),
-                    "could not be recorded: the store was unreachable for too long"
-                );
+                error!(job, slot = key, attempt, outcome = outcome.as_str(), "could not be recorded in time");
             }
             // Each minute's sum is told of the node.
             Event::Shed => debug!(job, slot = key, "not started: the node was overloaded until the slot's end"),
@@ -103,7 +101,7 @@ pub struct NodeLog;
 impl Observer for NodeLog {
     fn event(&self, slot: Option<&Slot>, event: &Event) {
         match (slot, event) {
-            (Some(slot), Event::StoreFailed { op, kind, error }) => {
+            (Some(slot), Event::StoreFailed { op, kind, error }) if *kind != ErrorKind::Content => {
                 let (job, key) = (slot.job().as_str(), slot.key().to_string());
                 debug!(job, slot = key, op = op.as_str(), kind = kind.as_str(), error, "store failed");
             }

@@ -4,6 +4,7 @@ mod key;
 mod latest;
 mod lease;
 mod note;
+mod output;
 mod record;
 mod run;
 mod span;
@@ -12,8 +13,9 @@ pub use key::{SlotKey, SlotKeyError};
 pub use latest::{Failing, JobLatest, LastEnd, LastSuccess};
 pub use lease::{Lease, Token, TokenError, Trigger};
 pub use note::{Decision, MOST_NOTES, MOST_PAGES, Note, NotePage};
+pub use output::{OutputLoss, OutputTail};
 pub use record::{Audit, DoneMark, Holder, Mark, SlotRecord, SlotState, Verdict, VerdictRecord};
 #[doc(hidden)]
 pub use run::{Exit, ExitStatus, LeaseDeadline, OUTPUT_LOST};
-pub use run::{Outcome, OutputTail, RunContext, RunLocks, RunRecord};
+pub use run::{Outcome, RunContext, RunLocks, RunRecord};
 pub use span::{Attempt, Fence, Period, PeriodError, Slot, SlotError};

@@ -24,6 +24,8 @@ pub struct DoneMark {
     pub by: Holder,
     /// When it was written, by the store's clock.
     pub at: DateTime<Utc>,
+    /// The token of that run; none where an operator marked the slot done, or only the verdict is left.
+    pub token: Option<Token>,
 }
 
 /// What stands at the slot's key now.
@@ -101,7 +103,7 @@ impl VerdictRecord {
     /// The done marker that says the same, if it says `done`: what stands for a marker that the store has lost.
     pub fn done(&self) -> Option<DoneMark> {
         let by = Holder { node: self.by.clone(), attempt: self.attempt };
-        (self.verdict == Verdict::Done).then_some(DoneMark { by, at: self.at })
+        (self.verdict == Verdict::Done).then_some(DoneMark { by, at: self.at, token: None })
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::Mono;
 use crate::job::NodeName;
 use crate::resource::{LockHold, OwnerId};
-use crate::slot::{Attempt, Fence, Lease, Slot, Token, Trigger};
+use crate::slot::{Attempt, Fence, Lease, OutputLoss, OutputTail, Slot, Token, Trigger};
 
 /// What a command is told of its run, as `CRONWARD_*` variables and placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -150,32 +150,8 @@ impl Outcome {
     }
 }
 
-/// The end of a command's output.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OutputTail {
-    /// The last bytes, stdout and stderr as they came; what is not UTF-8 is replaced.
-    pub text: String,
-    /// Bytes that came before and were not kept.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub dropped_bytes: u64,
-}
-
-impl OutputTail {
-    /// Whether there was output and nothing of it was kept.
-    pub const fn is_lost(&self) -> bool {
-        self.text.is_empty() && self.dropped_bytes > 0
-    }
-
-    /// The same in words.
-    pub fn lost(&self) -> String {
-        format!("not kept: {} bytes (the store was nearly full, or output_limit is 0)", self.dropped_bytes)
-    }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
-}
+/// What stands in place of a message that the store refused.
+const REFUSED_MESSAGE: &str = "the store refused the message of this run";
 
 /// One attempt, as it is stored (JSON; one per attempt). What is not known yet is absent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,7 +199,7 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The end of its output. A record that was read from a store has none here, unless nothing of the output was kept: see
-    /// [`crate::store::Store::output`].
+    /// [`crate::store::Store::output`]. What is dropped of it for the store's sake is counted there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputTail>,
 }
@@ -246,6 +222,34 @@ impl RunRecord {
             message: None,
             output: None,
         }
+    }
+
+    /// The same with the end of its output whose JSON has at most so many bytes.
+    pub(crate) fn bounded(&self, most: usize) -> Self {
+        let output = self.output.as_ref().map(|output| output.bounded(most));
+        Self { output, ..self.clone() }
+    }
+
+    /// Leaves out what a store may refuse of it: the output first, then the message. False where nothing was left to leave out.
+    pub(crate) fn lighten(&mut self, loss: OutputLoss) -> bool {
+        if self.drop_output(loss) {
+            return true;
+        }
+        let message = self.message.replace(REFUSED_MESSAGE.to_owned());
+        if message.is_none() {
+            self.message = None;
+        }
+        message.is_some_and(|message| message != REFUSED_MESSAGE)
+    }
+
+    /// Drops its output. False where there was none.
+    pub(crate) fn drop_output(&mut self, loss: OutputLoss) -> bool {
+        self.output.as_mut().is_some_and(|output| output.drop_text(loss))
+    }
+
+    /// What of its output stands in the record itself: only that nothing of it was kept.
+    pub(crate) fn lost_output(&self) -> Option<OutputTail> {
+        self.output.clone().filter(OutputTail::is_lost)
     }
 
     /// The record of a claim whose run has ended in this way, and of which no more is told.

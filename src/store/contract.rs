@@ -29,6 +29,9 @@ pub type Wakeups = broadcast::Receiver<Wake>;
 /// The receiving end of hints for whoever looks on. A receiver that lags has lost some: treat that as [`ChangeHint::Resync`].
 pub type Changes = broadcast::Receiver<ChangeHint>;
 
+/// The most bytes of an output's JSON where a store has no limit of its own: twice the longest `output_limit`.
+pub(super) const OUTPUT_BYTES: usize = 2 * 1_024 * 1_024;
+
 /// How long what a job has come to lately is kept after its last change.
 pub const LATEST_KEPT: Duration = Duration::from_secs(400 * 86_400);
 
@@ -267,6 +270,8 @@ pub struct Capability {
     pub locks: bool,
     /// True when it tells of changes of every node ([`Store::changes`]); otherwise whoever looks on has to look again by a timer.
     pub tells_changes: bool,
+    /// The most bytes of an output's JSON that it takes. Of a longer output the end is kept, and the bytes before are counted.
+    pub output_bytes: usize,
     /// True when it keeps which messages were told ([`Store::tell`]); otherwise each node sends its own.
     pub messages: bool,
 }
@@ -286,6 +291,7 @@ impl Capability {
             expires_records: false,
             locks: false,
             tells_changes: false,
+            output_bytes: OUTPUT_BYTES,
             messages: false,
         }
     }

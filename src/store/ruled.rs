@@ -86,17 +86,17 @@ macro_rules! ruled {
             }
 
             async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Reply<Settlement> {
-                let (own, run) = (lease.clone(), run.clone());
+                let (own, run) = (lease.clone(), run.bounded(Ruled::capability(self).output_bytes));
                 self.on_slot(Op::Complete, SlotQuery::end(lease), move |step| step.complete(&own, &run, done_ttl)).await
             }
 
             async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Reply<Release> {
-                let (own, run) = (lease.clone(), run.clone());
+                let (own, run) = (lease.clone(), run.bounded(Ruled::capability(self).output_bytes));
                 self.on_slot(Op::Fail, SlotQuery::end(lease), move |step| step.fail(&own, &run, retry_after)).await
             }
 
             async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Reply<Release> {
-                let (own, run) = (lease.clone(), run.clone());
+                let (own, run) = (lease.clone(), run.bounded(Ruled::capability(self).output_bytes));
                 self.on_slot(Op::GiveBack, SlotQuery::end(lease), move |step| step.give_back(&own, &run)).await
             }
 

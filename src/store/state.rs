@@ -47,7 +47,7 @@ pub(super) struct SlotState {
     pub(super) forgiven: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) verdict: Option<VerdictRecord>,
-    /// By attempt, without their outputs, which may be long. A number that was granted twice, before and after the store lost
+    /// By attempt, without their outputs, which may be long; of an output that was not kept, how long it was. A number that was granted twice, before and after the store lost
     /// its data, has a record for each token.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) runs: Vec<RunRecord>,
@@ -93,7 +93,11 @@ impl StoredMark {
     }
 
     pub(super) fn done(&self) -> DoneMark {
-        DoneMark { by: self.by.clone(), at: self.since }
+        let token = match self.kind {
+            MarkKind::Lease(token) | MarkKind::Wait(token) => Some(token),
+            MarkKind::Done(token) => token,
+        };
+        DoneMark { by: self.by.clone(), at: self.since, token }
     }
 
     /// As it is shown.
@@ -210,7 +214,7 @@ impl SlotState {
         let same = |old: &RunRecord| old.attempt == run.attempt && old.token == run.token;
         match self.runs.iter_mut().find(|old| same(old)) {
             // A record that is kept as it is keeps its output.
-            Some(old) if may_replace(old.outcome, run.outcome) => *old = run,
+            Some(old) if may_replace(old.outcome, run.outcome) && !is_repeated_without_output(old, &run) => *old = run,
             Some(_) => {}
             None => {
                 self.runs.push(run);
@@ -249,6 +253,11 @@ impl SlotState {
             || self.runs != other.runs
             || self.audit.len() != other.audit.len()
     }
+}
+
+/// Whether this end is recorded already, and is sent again without its output because the answer was lost.
+fn is_repeated_without_output(old: &RunRecord, new: &RunRecord) -> bool {
+    old.outcome.is_some() && old.outcome == new.outcome && new.lost_output().is_some()
 }
 
 fn may_replace(old: Option<Outcome>, new: Option<Outcome>) -> bool {

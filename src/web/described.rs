@@ -66,6 +66,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
             ("message", "string?"),
             ("output_tail", "string?"),
             ("output_dropped_bytes", "integer"),
+            ("output_loss", "string?"),
         ],
     ),
     ("Audit", &[("verb", "string"), ("who", "string"), ("host", "string"), ("why", "string"), ("at", "time")]),

@@ -108,7 +108,7 @@ impl Problem {
                 let detail = ProblemDetail::StoreCorrupt { error: told };
                 Some(Self::new(StatusCode::INTERNAL_SERVER_ERROR, "store-corrupt", detail))
             }
-            ErrorKind::Overloaded | ErrorKind::ReadOnly => {
+            ErrorKind::Overloaded | ErrorKind::ReadOnly | ErrorKind::Content => {
                 let detail = ProblemDetail::StoreUnusable { error: told, maybe };
                 Some(Self::new(StatusCode::SERVICE_UNAVAILABLE, "store-away", detail).retry_after(STORE_LATER))
             }

@@ -222,7 +222,7 @@ async fn claimed(store: &MemoryStore) {
     let request = ClaimRequest::new(slot, token, node, Duration::from_secs(60), 3);
     let Claim::Claimed { attempt, at, .. } = store.claim(&request).await.unwrap() else { panic!() };
     let lease = request.granted(attempt, at);
-    let output = OutputTail { text: "<script>alert(1)</script>\n".to_owned(), dropped_bytes: 0 };
+    let output = OutputTail { text: "<script>alert(1)</script>\n".to_owned(), dropped_bytes: 0, loss: None };
     let run = RunRecord { output: Some(output), exit_code: Some(1), ..RunRecord::ended(&lease, Outcome::Failure) };
     store.fail(&lease, &run, Duration::ZERO).await.unwrap();
 }

@@ -170,7 +170,7 @@ fn run(lease: &Lease, output: &str) -> RunRecord {
         started_at: Some(lease.claimed_at),
         ended_at: Some(lease.claimed_at),
         duration_ms: Some(400),
-        output: Some(OutputTail { text: output.to_owned(), dropped_bytes: 0 }),
+        output: Some(OutputTail { text: output.to_owned(), dropped_bytes: 0, loss: None }),
         ..RunRecord::begun(lease)
     }
 }

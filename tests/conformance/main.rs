@@ -15,6 +15,7 @@
 #![allow(clippy::duplicate_mod, reason = "what is alike for two database servers is said once")]
 
 mod broken;
+mod ends;
 mod library;
 mod sequences;
 mod setups;
@@ -117,6 +118,9 @@ fn trials_of(subject: &Arc<Subject>, runtime: &Arc<Runtime>) -> Vec<Trial> {
         trials.push(trial(subject, runtime, name, sequences::agree_about_locks));
     }
     trials.extend(cases().map(of_case));
+    trials.extend(ends::CASES.map(|case| {
+        trial(subject, runtime, case.name, move |setup, runtime| runtime.block_on(ends::run(setup, case)))
+    }));
     if keeps_locks {
         let of_case = |case: LockCase| {
             trial(subject, runtime, case.name, move |setup, runtime| runtime.block_on(run_lock_case(setup, &case)))

@@ -231,6 +231,7 @@ mod tests {
         expires_records: true,
         locks: true,
         tells_changes: true,
+        output_bytes: 1,
         messages: true,
     };
 

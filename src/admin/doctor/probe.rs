@@ -343,7 +343,7 @@ async fn told_of(hints: &mut Wakeups, slot: &Slot) -> bool {
 
 fn ended(lease: &Lease, outcome: Outcome) -> RunRecord {
     // With an output, for which a store may need more rights than for the record.
-    let output = Some(OutputTail { text: "tried\n".to_owned(), dropped_bytes: 0 });
+    let output = Some(OutputTail { text: "tried\n".to_owned(), dropped_bytes: 0, loss: None });
     let message = Some("cronward doctor".to_owned());
     RunRecord { outcome: Some(outcome), message, output, ..RunRecord::begun(lease) }
 }

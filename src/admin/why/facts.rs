@@ -121,7 +121,8 @@ fn of_run(record: &SlotRecord, run: &RunRecord) -> Vec<DecisionView> {
     };
     let of = |at, what, text| DecisionView { attempt: Some(run.attempt), ..single(at, Some(&run.node), what, text) };
     let mut entries = vec![of(run.claimed_at, "claimed", claimed)];
-    let end = |at| of(at, "ended", format!("attempt {} ended: {ended}", run.attempt));
+    let lost = run.lost_output().map(|output| format!("; output {}", output.lost())).unwrap_or_default();
+    let end = |at| of(at, "ended", format!("attempt {} ended: {ended}{lost}", run.attempt));
     entries.extend(run.ended_at.map(end));
     entries
 }

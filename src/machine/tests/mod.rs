@@ -63,7 +63,7 @@ fn held(remaining: Duration) -> Result<Claim, StoreError> {
 }
 
 fn done_by(by: Holder) -> DoneMark {
-    DoneMark { by, at: slot().start() }
+    DoneMark { by, at: slot().start(), token: None }
 }
 
 fn granted(attempt: u32) -> Result<Claim, StoreError> {

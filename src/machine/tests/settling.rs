@@ -1,7 +1,7 @@
 //! After the command: what is recorded, and what is sent again.
 
 use super::*;
-use crate::slot::{Outcome, RunRecord};
+use crate::slot::{Outcome, OutputLoss, OutputTail, RunRecord};
 
 fn completed(bench: &mut Bench) -> (Lease, RunRecord, Duration) {
     match bench.action() {
@@ -93,6 +93,112 @@ fn a_completion_whose_answer_was_lost_is_no_lost_lease() {
     let own = Holder { node: NodeName::new("a").unwrap(), attempt: 1 };
     bench.renewal(Ok(Renewal::Done(done_by(own))));
     assert!(!bench.told(|event| matches!(event, Event::LeaseLost { .. })));
+}
+
+fn done_under(token: Token) -> Result<Renewal, StoreError> {
+    let by = Holder { node: NodeName::new("a").unwrap(), attempt: 1 };
+    Ok(Renewal::Done(DoneMark { token: Some(token), ..done_by(by) }))
+}
+
+#[test]
+fn a_renewal_that_finds_the_own_done_marker_answers_an_open_completion() {
+    let mut bench = Bench::running(Policy::default());
+    bench.until_timer();
+    let (lease, _) = bench.renew();
+    bench.exits(0);
+    completed(&mut bench);
+    bench.renewal(done_under(lease.token));
+    assert_eq!(bench.machine.ended(), Some(End::Done));
+    assert!(bench.told(|event| matches!(event, Event::Settled { attempt: 1, outcome: Outcome::Success })));
+    bench.silent();
+}
+
+#[test]
+fn an_own_done_marker_answers_no_completion_while_another_attempt_may_have_run() {
+    let mut bench = Bench::running(Policy::default());
+    bench.until_timer();
+    let (lease, _) = bench.renew();
+    bench.exits(0);
+    completed(&mut bench);
+    bench.pause(TTL);
+    bench.renewal(done_under(lease.token));
+    assert_eq!(bench.machine.ended(), None);
+    bench.settlement(Ok(Settlement::Overtaken { by: other() }));
+    assert!(bench.told(|event| matches!(event, Event::Overtaken { attempt: 1, .. })));
+}
+
+fn refused() -> StoreError {
+    StoreError::new(ErrorKind::Content, Applied::No, Op::Complete, "redis://x", "the record is too large")
+}
+
+/// A machine whose command ends with this code and this output.
+fn ended_with(code: i32, output: &str) -> Bench {
+    let mut bench = Bench::running(Policy::default());
+    let output = OutputTail { text: output.to_owned(), dropped_bytes: 7, loss: None };
+    let exit = Exit { output, note: Some("left a process behind".to_owned()), ..exit(code) };
+    bench.machine.handle_exit(bench.now(), exit);
+    bench
+}
+
+#[test]
+fn an_end_whose_content_the_store_refuses_is_sent_again_at_once_without_the_output_and_then_without_the_message() {
+    let mut bench = ended_with(0, "well\n");
+    assert_eq!(completed(&mut bench).1.output.map(|output| output.text), Some("well\n".to_owned()));
+    bench.settlement(Err(refused()));
+    assert_eq!(bench.until_timer(), Duration::ZERO);
+    let (_, run, _) = completed(&mut bench);
+    let lost = OutputTail { text: String::new(), dropped_bytes: 12, loss: Some(OutputLoss::Refused) };
+    assert_eq!((run.output, run.message.as_deref()), (Some(lost.clone()), Some("left a process behind")));
+    bench.settlement(Err(refused()));
+    assert_eq!(bench.until_timer(), Duration::ZERO);
+    let (_, run, _) = completed(&mut bench);
+    assert_eq!(run.output, Some(lost));
+    assert_eq!(run.message.as_deref(), Some("the store refused the message of this run"));
+    // What is refused even so is as any other error.
+    bench.settlement(Err(refused()));
+    assert!(bench.until_timer() > Duration::ZERO);
+    completed(&mut bench);
+    bench.settlement(Ok(Settlement::Recorded));
+    assert_eq!(bench.machine.ended(), Some(End::Done));
+}
+
+#[test]
+fn a_failure_whose_content_the_store_refuses_is_recorded_without_its_output() {
+    let mut bench = ended_with(3, "no route\n");
+    failed(&mut bench);
+    bench.release(Err(refused()));
+    assert_eq!(bench.until_timer(), Duration::ZERO);
+    let (run, _) = failed(&mut bench);
+    assert_eq!((run.exit_code, run.output.and_then(|output| output.loss)), (Some(3), Some(OutputLoss::Refused)));
+}
+
+#[test]
+fn a_long_output_is_sent_once_where_no_answer_comes_and_a_short_one_again() {
+    for (length, loss) in [(4_096, None), (4_097, Some(OutputLoss::Unanswered))] {
+        for code in [0, 1] {
+            let mut bench = ended_with(code, &"x".repeat(length));
+            let sent = |bench: &mut Bench| match code {
+                0 => completed(bench).1.output,
+                _ => failed(bench).0.output,
+            };
+            assert_eq!(sent(&mut bench).and_then(|output| output.loss), None);
+            match code {
+                0 => bench.settlement(Err(error(Applied::Maybe))),
+                _ => bench.release(Err(error(Applied::Maybe))),
+            }
+            bench.until_timer();
+            assert_eq!(sent(&mut bench).and_then(|output| output.loss), loss, "{length} {code}");
+        }
+    }
+}
+
+#[test]
+fn an_output_that_was_never_sent_is_kept() {
+    let mut bench = ended_with(0, &"x".repeat(100_000));
+    completed(&mut bench);
+    bench.settlement(Err(error(Applied::No)));
+    bench.until_timer();
+    assert_eq!(completed(&mut bench).1.output.map(|output| output.text.len()), Some(100_000));
 }
 
 #[test]

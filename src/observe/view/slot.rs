@@ -7,7 +7,9 @@ use serde::Serialize;
 
 use crate::job::{JobName, NodeName};
 use crate::observe::view::LatestView;
-use crate::slot::{Attempt, Audit, Fence, Mark, Outcome, RunRecord, SlotRecord, SlotState, Token, Trigger, Verdict};
+use crate::slot::{
+    Attempt, Audit, Fence, Mark, Outcome, OutputLoss, RunRecord, SlotRecord, SlotState, Token, Trigger, Verdict,
+};
 
 /// One slot: `show --json`, and each element of `attempts --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -109,6 +111,9 @@ pub struct RunView {
     pub output_tail: Option<String>,
     /// Bytes of output that came before `output_tail` and were not kept.
     pub output_dropped_bytes: u64,
+    /// Why the store has less of the output than `output_limit` allows: `store_full too_large refused unanswered`; null where it has not
+    /// less.
+    pub output_loss: Option<OutputLoss>,
 }
 
 /// An operator's verb.
@@ -189,6 +194,7 @@ impl RunView {
             message: run.message.clone(),
             output_tail: run.output.as_ref().map(|output| output.text.clone()),
             output_dropped_bytes: run.output.as_ref().map_or(0, |output| output.dropped_bytes),
+            output_loss: run.output.as_ref().and_then(|output| output.loss),
         }
     }
 }
@@ -281,7 +287,7 @@ mod tests {
             exit_code: Some(1),
             signal: None,
             message: None,
-            output: Some(OutputTail { text: "no route\n".to_owned(), dropped_bytes: 7 }),
+            output: Some(OutputTail { text: "no route\n".to_owned(), dropped_bytes: 7, loss: None }),
         }
     }
 
@@ -312,7 +318,7 @@ mod tests {
                     "attempt": 1, "node": "a", "fence": 1_795_269_600_001_u64, "trigger": "schedule",
                     "started": "2026-11-21T14:00:00.020Z", "ended": "2026-11-21T14:00:00.420Z",
                     "outcome": "failure", "exit_code": 1, "signal": null, "duration_s": 0.4, "message": null,
-                    "output_tail": "no route\n", "output_dropped_bytes": 7
+                    "output_tail": "no route\n", "output_dropped_bytes": 7, "output_loss": null
                 }],
                 "audit": []
             })

@@ -203,7 +203,7 @@ async fn a_done_slot_says_so(bench: &Bench) -> CaseOutcome {
     bench.store.complete(&holder, &succeeded(&holder), DONE).await?;
     for lease in [&stale, &holder] {
         let mark = take!(bench.store.renew(lease).await?, Renewal::Done(mark) => mark);
-        ensure_eq!((mark.by.node.as_str(), mark.by.attempt), ("b", 2));
+        ensure_eq!((mark.by.node.as_str(), mark.by.attempt, mark.token), ("b", 2, Some(holder.token)));
     }
     ensure_is!(bench.record(&slot).await?.mark, Mark::Done(_));
     Ok(())

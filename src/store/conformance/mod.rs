@@ -22,6 +22,7 @@ mod locks;
 mod messages;
 mod namespaces;
 mod operator;
+mod outputs;
 mod over;
 mod pauses;
 mod races;
@@ -45,6 +46,7 @@ pub fn cases() -> impl Iterator<Item = Case> {
         leases::CASES,
         settle::CASES,
         races::CASES,
+        outputs::CASES,
         over::CASES,
         operator::CASES,
         latest::CASES,

@@ -153,7 +153,7 @@ async fn names_that_look_like_keys_stay_apart(bench: &Bench) -> CaseOutcome {
 async fn output_comes_back_as_it_went_in(bench: &Bench) -> CaseOutcome {
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
-    let output = Some(OutputTail { text: NASTY.to_owned(), dropped_bytes: u64::from(u32::MAX) * 2 });
+    let output = Some(OutputTail { text: NASTY.to_owned(), dropped_bytes: u64::from(u32::MAX) * 2, loss: None });
     let failed = RunRecord {
         message: Some(NASTY.to_owned()),
         output,
@@ -172,7 +172,7 @@ async fn long_output_comes_back_whole(bench: &Bench) -> CaseOutcome {
     {
         let slot = bench.slot(job)?;
         let lease = bench.grant(&slot, "a").await?;
-        let run = RunRecord { output: Some(OutputTail { text, dropped_bytes: 1 }), ..succeeded(&lease) };
+        let run = RunRecord { output: Some(OutputTail { text, dropped_bytes: 1, loss: None }), ..succeeded(&lease) };
         bench.store.complete(&lease, &run, DONE).await?;
         ensure!(bench.record(&slot).await?.runs == vec![run], "{job}");
     }

@@ -50,7 +50,7 @@ async fn a_failure_after_success_leaves_its_output(bench: &Bench) -> CaseOutcome
     let slot = bench.slot("job")?;
     let lease = bench.grant(&slot, "a").await?;
     bench.store.complete(&lease, &succeeded(&lease), DONE).await?;
-    let output = Some(OutputTail { text: "late".to_owned(), dropped_bytes: 0 });
+    let output = Some(OutputTail { text: "late".to_owned(), dropped_bytes: 0, loss: None });
     bench.store.fail(&lease, &RunRecord { output, ..failed(&lease) }, WAIT).await?;
     ensure_eq!(bench.store.output(&slot, lease.attempt, lease.token).await?, succeeded(&lease).output);
     Ok(())

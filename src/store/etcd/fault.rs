@@ -107,7 +107,10 @@ fn answered(status: &Status) -> Fault {
             "its database is full (--quota-backend-bytes): compact, defragment, then disarm the alarm",
         ),
         _ if has("request is too large") => {
-            Fault::new(ErrorKind::Overloaded, "a record is larger than it takes (--max-request-bytes)")
+            Fault::new(ErrorKind::Content, "the request is larger than it takes (--max-request-bytes)")
+        }
+        Code::ResourceExhausted if has("message larger than max") => {
+            Fault::new(ErrorKind::Content, "the request is larger than its gRPC server takes (--max-request-bytes)")
         }
         Code::ResourceExhausted => Fault::new(ErrorKind::Overloaded, format!("it has no room: {text}")),
         // It looked for a leader before it took the request.
@@ -153,7 +156,7 @@ mod tests {
 
     #[test]
     fn every_known_answer_has_its_kind_and_its_way_out() {
-        use ErrorKind::{Denied, Overloaded, Timeout, Unavailable, Unsupported};
+        use ErrorKind::{Content, Denied, Overloaded, Timeout, Unavailable, Unsupported};
         for (code, message, kind, refused, way_out) in [
             (Code::PermissionDenied, "etcdserver: permission denied", Denied, true, "docs/stores.md"),
             (Code::InvalidArgument, "etcdserver: user name is empty", Denied, true, "user:password"),
@@ -167,7 +170,14 @@ mod tests {
             (Code::FailedPrecondition, "etcdserver: authentication is not enabled", Denied, true, "leave"),
             (Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", Overloaded, true, "compact"),
             (Code::ResourceExhausted, "etcdserver: too many requests", Overloaded, true, "too many requests"),
-            (Code::InvalidArgument, "etcdserver: request is too large", Overloaded, true, "--max-request-bytes"),
+            (Code::InvalidArgument, "etcdserver: request is too large", Content, true, "--max-request-bytes"),
+            (
+                Code::ResourceExhausted,
+                "grpc: received message larger than max (6291800 vs. 2097152)",
+                Content,
+                true,
+                "--max-request-bytes",
+            ),
             (Code::Unavailable, "etcdserver: no leader", Unavailable, true, "majority"),
             (Code::Unavailable, "etcdserver: request timed out", Timeout, false, "agree"),
             (Code::Unavailable, "etcdserver: leader changed", Unavailable, false, "leader changed"),

@@ -68,6 +68,7 @@ const CAPABILITY: Capability = Capability {
     expires_records: false,
     locks: true,
     tells_changes: true,
+    output_bytes: 1_152 * 1_024,
     messages: true,
 };
 

@@ -16,6 +16,8 @@ pub enum ChaosFault {
     LoseRequest,
     /// It is applied and the answer never arrives.
     LoseReply,
+    /// The store refuses the content of the request: not applied.
+    RefuseContent,
     /// It is applied twice; the caller has the first answer.
     Duplicate,
     /// The caller lets others run this many times before the request is sent.
@@ -123,6 +125,9 @@ impl Layer for Arc<Chaos> {
             ChaosFault::LoseReply => {
                 let _unheard = call().await;
                 lost("the reply was lost")
+            }
+            ChaosFault::RefuseContent => {
+                Err(StoreError::new(ErrorKind::Content, Applied::No, op, location, "the content is refused"))
             }
             ChaosFault::Duplicate => {
                 let first = call().await;

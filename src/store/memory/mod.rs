@@ -21,6 +21,7 @@ use crate::clock::{Clock, later};
 use crate::job::{JobName, Namespace};
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::backend::{Backend, KeptPart, Opened};
+use crate::store::contract::OUTPUT_BYTES;
 use crate::store::hints::{Onlookers, Teller};
 use crate::store::locks::LockHints;
 use crate::store::ruled::{Reply, Ruled};
@@ -146,6 +147,7 @@ const CAPABILITY: Capability = Capability {
     expires_records: false,
     locks: true,
     tells_changes: true,
+    output_bytes: OUTPUT_BYTES,
     messages: true,
 };
 

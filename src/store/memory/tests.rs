@@ -154,7 +154,7 @@ mod lapse {
         let settled = ledger.complete(&lease, &ended(&lease, Outcome::Success), DAY, start());
         assert_eq!(settled, Settlement::Recorded);
         assert!(matches!(ledger.claim(&request(2), at(DAY - TICK)), Claim::Done(_)));
-        let done = DoneMark { by: Holder { node: node("a"), attempt: 1 }, at: start() };
+        let done = DoneMark { by: Holder { node: node("a"), attempt: 1 }, at: start(), token: None };
         assert_eq!(ledger.claim(&request(2), at(DAY)), Claim::Done(done), "as the verdict has it");
         let records = ledger.inspect(&[slot()], at(DAY));
         assert_eq!(records[0].mark, Mark::Free);

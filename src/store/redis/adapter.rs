@@ -20,6 +20,7 @@ use crate::message::{Delivery, DeliveryReply, MessageKey, Telling, Topic, Untold
 use crate::slot::{
     Attempt, Audit, JobLatest, Lease, MOST_PAGES, NotePage, OutputTail, RunRecord, Slot, SlotRecord, Token,
 };
+use crate::store::contract::OUTPUT_BYTES;
 use crate::store::messages::{self, MessageRuled as _};
 use crate::store::{
     Applied, Capability, Changes, Claim, ClaimRequest, Closing, ErrorKind, HeartbeatReply, Intervention, JobEntry,
@@ -54,6 +55,7 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     expires_records: true,
     locks: true,
     tells_changes: true,
+    output_bytes: OUTPUT_BYTES,
     messages: true,
 };
 
@@ -91,25 +93,28 @@ impl Store for RedisStore {
     }
 
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Reply<Settlement> {
-        let args = self.about_ended(lease).arg(ttl(done_ttl)).arg(own_json(lease, run)).arg(claimed_ms(lease));
-        let args = with_output(args, lease, run);
+        let run = run.bounded(CAPABILITY.output_bytes);
+        let args = self.about_ended(lease).arg(ttl(done_ttl)).arg(own_json(lease, &run)).arg(claimed_ms(lease));
+        let args = with_output(args, lease, &run);
         self.settle((Op::Complete, &self.keys.mark(&lease.slot)), &script::COMPLETE, &args, decode::settlement).await
     }
 
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Reply<Release> {
+        let run = run.bounded(CAPABILITY.output_bytes);
         let args = self
             .about_ended(lease)
             .arg(whole_millis(retry_after))
             .arg(0)
-            .arg(own_json(lease, run))
+            .arg(own_json(lease, &run))
             .arg(claimed_ms(lease));
-        let args = with_output(args, lease, run);
+        let args = with_output(args, lease, &run);
         self.ask((Op::Fail, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
     }
 
     async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Reply<Release> {
-        let args = self.about_ended(lease).arg(0).arg(1).arg(own_json(lease, run)).arg(claimed_ms(lease));
-        let args = with_output(args, lease, run);
+        let run = run.bounded(CAPABILITY.output_bytes);
+        let args = self.about_ended(lease).arg(0).arg(1).arg(own_json(lease, &run)).arg(claimed_ms(lease));
+        let args = with_output(args, lease, &run);
         self.ask((Op::GiveBack, &self.keys.mark(&lease.slot)), &script::RELEASE, &args, decode::release).await
     }
 
@@ -334,15 +339,15 @@ fn claimed_ms(lease: &Lease) -> i64 {
     lease.claimed_at.timestamp_millis().max(0)
 }
 
-/// The run's record as it is stored, without its output: the lease says whose it is, whatever the record itself says.
+/// The run's record as it is stored, without an output that is kept: the lease says whose it is, whatever the record itself says.
 fn own_json(lease: &Lease, run: &RunRecord) -> String {
-    let own = RunRecord { attempt: lease.attempt, token: lease.token, output: None, ..run.clone() };
+    let own = RunRecord { attempt: lease.attempt, token: lease.token, output: run.lost_output(), ..run.clone() };
     serde_json::to_string(&own).unwrap_or_default()
 }
 
 /// What `lua/output.lua` takes: the run's field, its output, and how long that was before anything of it was dropped.
 fn with_output(args: Args, lease: &Lease, run: &RunRecord) -> Args {
-    let output = run.output.as_ref().filter(|output| !output.text.is_empty() || output.dropped_bytes > 0);
+    let output = run.output.as_ref().filter(|output| !output.text.is_empty());
     let whole = |output: &OutputTail| output.dropped_bytes.saturating_add(output.text.len() as u64);
     args.arg(output_field(lease.attempt, lease.token))
         .arg(output.and_then(|output| serde_json::to_string(output).ok()).unwrap_or_default())

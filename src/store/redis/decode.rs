@@ -137,7 +137,7 @@ impl<'a> Fields<'a> {
 
     pub(super) fn done(&mut self) -> Result<DoneMark, Corrupt> {
         let mark = self.mark()?;
-        Ok(DoneMark { by: mark.by, at: mark.at })
+        Ok(DoneMark { by: mark.by, at: mark.at, token: mark.token })
     }
 
     /// Whether there is nothing more to read.

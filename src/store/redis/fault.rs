@@ -155,6 +155,11 @@ fn other(code: &str, detail: &str) -> RedisFault {
             "it is older than Redis 6 and knows no users: leave the user out of the url",
         );
     }
+    let too_large = ["max request size exceeded", "exceeds maximum allowed size", "invalid bulk length"];
+    if too_large.iter().any(|part| lower.contains(part)) {
+        let message = format!("a request is larger than it takes: {}", one_line(detail));
+        return RedisFault { kind: ErrorKind::Content, applied: Applied::No, message };
+    }
     // Inside a script, something that was not foreseen: it may have written before.
     let applied = if lower.contains("script") { Applied::Maybe } else { Applied::No };
     RedisFault { kind: ErrorKind::Unsupported, applied, message: format!("it answers {code}: {}", one_line(detail)) }
@@ -192,7 +197,7 @@ mod tests {
     #[test]
     fn every_known_answer_has_its_kind_and_its_way_out() {
         use Applied::{Maybe, No};
-        use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Unavailable, Unsupported};
+        use ErrorKind::{Content, Corrupt, Denied, Overloaded, ReadOnly, Unavailable, Unsupported};
         let script = "script: 5a3c, on @user_script:1.";
         let rows: &[(&str, &str, ErrorKind, Applied, &str)] = &[
             ("NOAUTH", "Authentication required.", Denied, No, "user:password"),
@@ -222,6 +227,8 @@ mod tests {
             ("MISCONF", "Redis is configured to save RDB snapshots", Overloaded, No, "disk"),
             ("WRONGTYPE", "Operation against a key holding the wrong kind of value", Corrupt, No, "the key: "),
             ("ERR", "max number of clients reached", Overloaded, No, "maxclients"),
+            ("ERR", "max request size exceeded. Limit: 1048576 bytes", Content, No, "larger than it takes"),
+            ("ERR", "Protocol error: invalid bulk length", Content, No, "larger than it takes"),
             ("ERR", "DB index is out of range", Unsupported, No, "database"),
             (
                 "ERR",

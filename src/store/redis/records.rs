@@ -96,7 +96,7 @@ fn mark_of(value: &Value, left: i64, key: &str) -> Result<Mark, Corrupt> {
     let RawMark { state, token, by, at } = RawMark::parse(text).ok_or_else(|| Corrupt::at(key, text))?;
     let remaining = millis(left);
     match (state, token) {
-        (MarkState::Done, _) => Ok(Mark::Done(DoneMark { by, at })),
+        (MarkState::Done, token) => Ok(Mark::Done(DoneMark { by, at, token })),
         (_, None) => Err(Corrupt::at(key, text)),
         _ if left < 0 => Err(Corrupt::at(key, "a mark that never expires; delete it")),
         (MarkState::Running, Some(token)) => Ok(Mark::Leased { by, token, remaining }),

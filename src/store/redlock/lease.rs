@@ -136,6 +136,11 @@ pub fn renewal(
         Renewal::Done(mark) => Some(mark),
         _ => None,
     });
+    // An own success that a minority has is not recorded yet.
+    let is_own = |mark: &&DoneMark| mark.token == Some(lease.token);
+    if done.clone().any(|mark| is_own(&mark)) && done.clone().filter(is_own).count() < quorum.majority() {
+        return None;
+    }
     if let Some(mark) = done.min_by_key(|mark| (mark.at, mark.by.attempt)) {
         return Some(Renewal::Done(mark.clone()));
     }

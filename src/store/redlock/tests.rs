@@ -48,7 +48,7 @@ fn held(token: u8, attempt: u32) -> Found {
 }
 
 fn done() -> DoneMark {
-    DoneMark { by: by(1, 1), at: minute(5) }
+    DoneMark { by: by(1, 1), at: minute(5), token: None }
 }
 
 fn step(looks: &[Option<Look>]) -> Step {

@@ -63,8 +63,9 @@ impl Change {
         let outdated = stored.is_outdated(at);
         let run = after.runs.iter().find(|run| !before.runs.contains(run)).cloned();
         for run in &mut after.runs {
-            run.output = None;
+            run.output = run.lost_output();
         }
+        let run = run.map(|run| RunRecord { output: run.output.filter(|output| !output.is_lost()), ..run });
         after.touched = if log { Some(at.now.max(slot.end())) } else { stored.touched };
         Self {
             mark: MarkChange::between(before.mark.as_ref(), after.mark.as_ref()),
@@ -130,7 +131,7 @@ mod tests {
     }
 
     fn told(text: &str) -> Option<OutputTail> {
-        Some(OutputTail { text: text.to_owned(), dropped_bytes: 0 })
+        Some(OutputTail { text: text.to_owned(), dropped_bytes: 0, loss: None })
     }
 
     #[test]

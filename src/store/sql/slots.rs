@@ -215,11 +215,14 @@ impl SlotWrite {
         self.change.forgets || self.output.is_some()
     }
 
-    /// The run whose output is written, or goes where that is NULL: attempt, token, output.
-    pub(super) fn output(&self) -> Result<Option<Vec<Value>>, SqlFault> {
+    /// The run whose output is written, or goes where that is NULL: attempt, token, output. Of an output whose JSON has more bytes than
+    /// `most` the end is written.
+    pub(super) fn output(&self, most: usize) -> Result<Option<Vec<Value>>, SqlFault> {
         let Some((run, output)) = self.change.run.as_ref().zip(self.output.as_ref()) else { return Ok(None) };
         let output = match output {
-            OutputChange::Put(output) => Some(row::json(output).map_err(|why| SqlFault::row(&self.slot, why))?),
+            OutputChange::Put(output) => {
+                Some(row::json(&output.bounded(most)).map_err(|why| SqlFault::row(&self.slot, why))?)
+            }
             OutputChange::Remove => None,
         };
         Ok(Some(values![i64::from(run.attempt), run.token.to_string(), output]))

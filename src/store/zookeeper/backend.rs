@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use zookeeper_client::Error;
 
+use super::batch::Batch;
 use super::fault::Fault;
 use super::link::{FORM, Session, SessionTarget};
 use super::nodes::{Found, NodeRequest, Paths, SlotText, read_json};
@@ -219,7 +220,7 @@ impl ZookeeperStore {
         if stands || kept {
             return Ok(false);
         }
-        let mut writer = session.client.new_multi_writer();
+        let mut writer = Batch::new(&session.client);
         for name in outputs {
             writer.add_delete(&format!("{path}/{name}"), None)?;
         }

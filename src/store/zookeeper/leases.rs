@@ -12,9 +12,9 @@
 use std::sync::atomic::Ordering;
 
 use chrono::{DateTime, Utc};
-use zookeeper_client::MultiWriter;
 
 use super::ZookeeperStore;
+use super::batch::Batch;
 use super::fault::Fault;
 use super::link::Session;
 use super::nodes::{Found, NodeRequest, Paths, SlotText, read_json, stored};
@@ -181,7 +181,7 @@ impl ZookeeperStore {
     /// What a step adds that leaves this mark at the slot; `grants` where it puts a lease there, or prolongs one.
     pub(super) fn add_lease(
         &self,
-        writer: &mut MultiWriter<'_>,
+        writer: &mut Batch<'_>,
         (slot, leases): (&Slot, &Leases),
         mark: Option<&MarkText>,
         grants: bool,
@@ -214,7 +214,7 @@ impl ZookeeperStore {
 
     pub(super) fn add_owner(
         &self,
-        writer: &mut MultiWriter<'_>,
+        writer: &mut Batch<'_>,
         (slot, owner): (&Slot, Owner),
         tending: Tending,
     ) -> Result<(), Fault> {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::future::try_join;
 
 use super::ZookeeperStore;
+use super::batch::Batch;
 use super::fault::Fault;
 use super::link::Session;
 use super::nodes::{Found, NodeRequest, read_json};
@@ -62,7 +63,7 @@ impl LockShelf for ZookeeperStore {
         wakes: &[(Token, Token)],
     ) -> Result<bool, Fault> {
         let session = self.link.session().await?;
-        let mut writer = session.client.new_multi_writer();
+        let mut writer = Batch::new(&session.client);
         // All of them were read at one moment.
         if let Some(version) = documents.iter().find_map(|document| document.read) {
             writer.add_check_version(&self.paths.locks(), version.folder)?;
@@ -100,7 +101,7 @@ impl LockShelf for ZookeeperStore {
             names.iter().cycle().skip(from).take(names.len().min(PURGE_AT_ONCE)).cloned().collect();
         let mut gone = 0;
         for part in looked_at.chunks(AT_ONCE) {
-            let mut writer = session.client.new_multi_writer();
+            let mut writer = Batch::new(&session.client);
             let mut count = 0;
             let (folder, found) = self.read_nodes(&session, part).await?;
             writer.add_set_data(&self.paths.locks(), b"", Some(folder))?;

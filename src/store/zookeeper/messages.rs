@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::ZookeeperStore;
+use super::batch::Batch;
 use super::fault::Fault;
 use super::link::Session;
 use super::nodes::{Found, NodeRequest, read_json};
@@ -87,7 +88,7 @@ impl ZookeeperStore {
         let session = self.link.session().await?;
         let (folder, path) = (self.paths.all_messages(), self.paths.messages(write.topic));
         let text = json(write.state)?;
-        let mut writer = session.client.new_multi_writer();
+        let mut writer = Batch::new(&session.client);
         match write.read {
             Some(version) => {
                 writer.add_check_version(&folder, version.folder)?;
@@ -113,7 +114,7 @@ impl ZookeeperStore {
         let looked_at = names.iter().cycle().skip(from).take(names.len().min(PURGE_AT_ONCE));
         let paths: Vec<String> = looked_at.map(|name| format!("{folder}/{name}")).collect();
         for part in paths.chunks(AT_ONCE) {
-            let mut writer = session.client.new_multi_writer();
+            let mut writer = Batch::new(&session.client);
             let mut guard = None;
             for (path, found) in part.iter().zip(self.read_documents(session, part).await?) {
                 let Some((data, version)) = found else { continue };

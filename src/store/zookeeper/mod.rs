@@ -20,6 +20,7 @@
 //! - **Nodes are not believed.** What cannot be read ends in [`ErrorKind::Corrupt`](crate::store::ErrorKind).
 
 mod backend;
+mod batch;
 mod fault;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -65,6 +66,7 @@ const CAPABILITY: Capability = Capability {
     expires_records: false,
     locks: true,
     tells_changes: false,
+    output_bytes: 700 * 1_024,
     messages: true,
 };
 

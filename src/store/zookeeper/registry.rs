@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use serde::de::DeserializeOwned;
 
 use super::ZookeeperStore;
+use super::batch::Batch;
 use super::fault::Fault;
 use super::link::Session;
 use super::nodes::{Found, NodeRequest, read_json, read_latest, read_pauses};
@@ -58,7 +59,7 @@ impl Registry for ZookeeperStore {
             let at = self.moment(&session, false).await?;
             let known = self.entries::<NodeText>(&session, &self.paths.nodes()).await?;
             let text = json(&NodeText::of(NodeEntry { report: report.clone(), seen: at.now }))?;
-            let mut writer = session.client.new_multi_writer();
+            let mut writer = Batch::new(&session.client);
             if known.iter().any(|(path, ..)| *path == own) {
                 writer.add_set_data(&own, &text, None)?;
             } else {
@@ -162,7 +163,7 @@ impl ZookeeperStore {
         known: &[VersionedEntry<JobEntry>],
     ) -> Result<bool, Fault> {
         let now = self.moment(session, false).await?.now;
-        let mut writer = session.client.new_multi_writer();
+        let mut writer = Batch::new(&session.client);
         let mut changes = false;
         for (name, job) in JobEntry::by_name(jobs) {
             let path = self.paths.job(name);
@@ -203,7 +204,7 @@ impl ZookeeperStore {
                 return Ok(Intervention::Unchanged);
             };
             pauses.insert(job.clone(), PauseText::of(pause));
-            let mut writer = session.client.new_multi_writer();
+            let mut writer = Batch::new(&session.client);
             writer.add_set_data(&self.paths.pauses(), &json(&pauses)?, Some(version))?;
             self.add_passing(&mut writer, &self.paths.wake(&Wake::Job(job.clone())))?;
             if self.committed_here(call, &session, &mut writer).await? {
@@ -221,7 +222,7 @@ impl ZookeeperStore {
             if pauses.remove(job).is_none() {
                 return Ok(());
             }
-            let mut writer = session.client.new_multi_writer();
+            let mut writer = Batch::new(&session.client);
             writer.add_set_data(&self.paths.pauses(), &json(&pauses)?, Some(version))?;
             if self.committed_here(call, &session, &mut writer).await? {
                 return Ok(());
@@ -231,12 +232,7 @@ impl ZookeeperStore {
     }
 
     /// Commits; where it fails, the folders may have been missing.
-    async fn committed_here(
-        &self,
-        call: &Call,
-        session: &Session,
-        writer: &mut zookeeper_client::MultiWriter<'_>,
-    ) -> Result<bool, Fault> {
+    async fn committed_here(&self, call: &Call, session: &Session, writer: &mut Batch<'_>) -> Result<bool, Fault> {
         let done = self.committed(call, writer).await?;
         if !done {
             self.link.prepare(&session.client).await?;
@@ -285,7 +281,7 @@ impl ZookeeperStore {
         let asks = part.iter().map(|(slot, _)| NodeRequest::Data(self.paths.note(slot))).collect();
         let found = self.read(session, asks).await?;
         let at = self.moment(session, false).await?;
-        let mut writer = session.client.new_multi_writer();
+        let mut writer = Batch::new(&session.client);
         let mut first = Vec::new();
         for ((slot, pages), found) in part.iter().zip(found) {
             let path = self.paths.note(slot);
@@ -326,7 +322,7 @@ impl ZookeeperStore {
             |path: &str, data: &[u8]| read_json::<LatestText>(path, data).is_ok_and(|text| text.is_outdated(now));
         let old: Vec<_> = known.into_iter().filter(|(path, data, _)| is_old(path, data)).collect();
         for part in old.chunks(AT_ONCE) {
-            let mut writer = session.client.new_multi_writer();
+            let mut writer = Batch::new(&session.client);
             for (path, _, version) in part {
                 writer.add_delete(path, Some(*version))?;
             }
@@ -345,7 +341,7 @@ impl ZookeeperStore {
             self.long_begun(session, folders, earlier(at.now, at.retention), PURGED_AT_ONCE).await?;
         for part in paths.chunks(NOTES_AT_ONCE) {
             let found = self.read(session, part.iter().cloned().map(NodeRequest::Data).collect()).await?;
-            let mut writer = session.client.new_multi_writer();
+            let mut writer = Batch::new(&session.client);
             let mut any = false;
             for (path, found) in part.iter().zip(found) {
                 let Found::Data(data, stat) = found else { continue };

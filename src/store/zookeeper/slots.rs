@@ -4,8 +4,8 @@
 
 use chrono::{DateTime, Utc};
 use futures_util::future::try_join;
-use zookeeper_client::MultiWriter;
 
+use super::batch::Batch;
 use super::fault::{Fault, cause, is_overtaken};
 use super::leases::{Asks, Leases, Owner, Tending};
 use super::link::Session;
@@ -203,7 +203,7 @@ impl ZookeeperStore {
         if change.is_none() && tending != Tending::Take {
             return Ok(Written::Yes);
         }
-        let mut writer = session.client.new_multi_writer();
+        let mut writer = Batch::new(&session.client);
         if !loaded.folder {
             // The first slot of a job.
             let folder = self.paths.slots_of(loaded.slot.job().as_str());
@@ -246,7 +246,7 @@ impl ZookeeperStore {
 
     fn add_slot(
         &self,
-        writer: &mut MultiWriter<'_>,
+        writer: &mut Batch<'_>,
         loaded: &LoadedSlot,
         mark: Option<MarkText>,
         change: &Change,
@@ -264,12 +264,7 @@ impl ZookeeperStore {
     }
 
     /// What the job has come to lately, where the step has changed that.
-    fn add_latest(
-        &self,
-        writer: &mut MultiWriter<'_>,
-        loaded: &LoadedSlot,
-        latest: Option<&JobLatest>,
-    ) -> Result<(), Fault> {
+    fn add_latest(&self, writer: &mut Batch<'_>, loaded: &LoadedSlot, latest: Option<&JobLatest>) -> Result<(), Fault> {
         let Some(latest) = latest else { return Ok(()) };
         let (path, text) = (self.paths.latest(loaded.slot.job()), json(&LatestText::of(latest, loaded.at.now))?);
         match loaded.latest.1 {
@@ -280,12 +275,12 @@ impl ZookeeperStore {
     }
 
     /// A node that is made and removed in the same step.
-    pub(super) fn add_passing(&self, writer: &mut MultiWriter<'_>, path: &str) -> Result<(), Fault> {
+    pub(super) fn add_passing(&self, writer: &mut Batch<'_>, path: &str) -> Result<(), Fault> {
         writer.add_create(path, b"", &self.link.options())?;
         Ok(writer.add_delete(path, None)?)
     }
 
-    fn add_outputs(&self, writer: &mut MultiWriter<'_>, loaded: &LoadedSlot, change: &Change) -> Result<(), Fault> {
+    fn add_outputs(&self, writer: &mut Batch<'_>, loaded: &LoadedSlot, change: &Change) -> Result<(), Fault> {
         let folder = self.paths.slot(&loaded.slot);
         let written = change.run.as_ref().map(|run| (Paths::output(run.attempt, run.token), &run.output));
         let is_written = |name: &String| written.as_ref().is_some_and(|(own, _)| own == name);
@@ -303,11 +298,12 @@ impl ZookeeperStore {
         Ok(())
     }
 
-    pub(super) async fn committed(&self, call: &Call, writer: &mut MultiWriter<'_>) -> Result<bool, Fault> {
+    pub(super) async fn committed(&self, call: &Call, writer: &mut Batch<'_>) -> Result<bool, Fault> {
         Ok(matches!(self.commit(call, writer).await?, Written::Yes))
     }
 
-    async fn commit(&self, call: &Call, writer: &mut MultiWriter<'_>) -> Result<Written, Fault> {
+    async fn commit(&self, call: &Call, writer: &mut Batch<'_>) -> Result<Written, Fault> {
+        writer.check()?;
         call.sending();
         let answer = writer.commit().await.map_err(cause);
         match answer {

@@ -59,8 +59,8 @@ pub(super) fn line(slot: &SlotView, run: &RunView, whole: bool, tell: &Teller) -
         title: format!("{} · {} · {}", (t.attempt)(run.attempt), run.node, ending(run, tell)),
         facts: facts(slot, run, tell),
         message: run.message.as_deref().map(|message| crate::text::message(message, 2_000)),
-        lost: (text.is_none() && dropped > 0).then(|| (t.dropped)(dropped)),
-        dropped: (text.is_some() && dropped > 0).then(|| (t.dropped)(dropped)),
+        lost: (text.is_none() && dropped > 0).then(|| (t.dropped)(dropped, run.output_loss)),
+        dropped: (text.is_some() && dropped > 0).then(|| (t.dropped)(dropped, run.output_loss)),
         cut: cut.then(|| (t.cut)(&format!("{} KiB", output::EXCERPT / 1_024))),
         output: shown,
     }

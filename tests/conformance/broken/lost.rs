@@ -229,7 +229,7 @@ impl Flaw for DoneIsForEver {
         match runs.iter().find(|run| run.outcome == Some(cronward::slot::Outcome::Success)) {
             Some(run) => {
                 let by = cronward::slot::Holder { node: run.node.clone(), attempt: run.attempt };
-                Claim::Done(cronward::slot::DoneMark { by, at: run.claimed_at })
+                Claim::Done(cronward::slot::DoneMark { by, at: run.claimed_at, token: Some(run.token) })
             }
             None => ledger.claim(request, now),
         }

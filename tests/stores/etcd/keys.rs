@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use cronward::slot::Outcome;
-use cronward::store::{Claim, ErrorKind, Renewal, Settlement, Store};
+use cronward::slot::{Audit, Outcome};
+use cronward::store::{Applied, Claim, ErrorKind, Renewal, Settlement, Store};
 
 use crate::etcd::{ended, eventually, granted, request, slot_of, store};
 use crate::etcd_server::EtcdServer;
+use crate::words::audit;
 use crate::words::of_two_that_exclude_each_other_one_is_granted;
 
 #[tokio::test]
@@ -143,4 +144,17 @@ async fn what_somebody_else_wrote_of_a_job_keeps_no_run_from_its_end_and_no_purg
     store.purge().await.unwrap();
     assert_eq!(server.get_all(key).len(), 1);
     assert_eq!(server.get(key).unwrap().value, text);
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_large_is_refused_for_its_content() {
+    let server = EtcdServer::start();
+    let store = store(&server).await;
+    // More than etcd takes, and more than its gRPC server takes.
+    for length in [1_800_000, 3_000_000] {
+        let audit = Audit { why: "x".repeat(length), ..audit("pause") };
+        let error = store.pause(slot_of("push").job(), None, &audit).await.unwrap_err();
+        assert_eq!((error.kind, error.applied), (ErrorKind::Content, Applied::No), "{length}: {error}");
+        assert!(error.message.contains("--max-request-bytes"), "{error}");
+    }
 }

@@ -12,7 +12,7 @@ use crate::redis_server::RedisServer;
 const LONGEST: usize = 1024 * 1024;
 
 fn chatty(run: RunRecord) -> RunRecord {
-    RunRecord { output: Some(OutputTail { text: "x".repeat(LONGEST), dropped_bytes: 7 }), ..run }
+    RunRecord { output: Some(OutputTail { text: "x".repeat(LONGEST), dropped_bytes: 7, loss: None }), ..run }
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ async fn a_purge_takes_what_is_older_than_the_retention_and_nothing_else() {
     let store = open(&place.path).await;
     for job in ["old", "new", "marked"] {
         let lease = grant(&store, &slot(job)).await;
-        let output = Some(OutputTail { text: job.to_owned(), dropped_bytes: 0 });
+        let output = Some(OutputTail { text: job.to_owned(), dropped_bytes: 0, loss: None });
         let run = RunRecord { output, ..ended(&lease, Outcome::Failure) };
         store.fail(&lease, &run, Duration::ZERO).await.unwrap();
     }

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use cronward::slot::{Outcome, Slot};
-use cronward::store::{ErrorKind, Settlement, Store, StoreOptions, Wake};
+use cronward::slot::{Audit, Outcome, Slot};
+use cronward::store::{Applied, ErrorKind, Renewal, Settlement, Store, StoreOptions, Wake};
 
 use crate::words::of_two_that_exclude_each_other_one_is_granted;
 use crate::zookeeper::{audit, ended, eventually, granted, next, open, request, slot_of, store};
@@ -106,4 +106,16 @@ async fn what_somebody_else_wrote_of_a_job_keeps_no_run_from_its_end_and_no_purg
     assert_eq!(error.kind, ErrorKind::Corrupt, "{error}");
     store.purge().await.unwrap();
     assert_eq!(client.get_data(path).await.unwrap().0, b"somebody else's");
+}
+
+#[tokio::test]
+async fn a_request_that_is_too_large_is_refused_for_its_content_before_it_breaks_the_connection() {
+    let server = ZookeeperServer::start();
+    let store = store(&server).await;
+    let lease = granted(&store, &request(&slot_of("push"), 1)).await;
+    let audit = Audit { why: "x".repeat(1_100_000), ..audit("pause") };
+    let error = store.pause(slot_of("push").job(), None, &audit).await.unwrap_err();
+    assert_eq!((error.kind, error.applied), (ErrorKind::Content, Applied::No), "{error}");
+    assert!(error.message.contains("jute.maxbuffer"), "{error}");
+    assert_eq!(store.renew(&lease).await.unwrap(), Renewal::Renewed);
 }

@@ -30,5 +30,5 @@ local function keep_output(attempt, token, record, now)
     return record
   end
   redis.pcall('HDEL', OUTPUTS, field)
-  return string.sub(record, 1, -2) .. ',"output":{"text":"","dropped_bytes":' .. bytes .. '}}'
+  return string.sub(record, 1, -2) .. ',"output":{"text":"","dropped_bytes":' .. bytes .. ',"loss":"store_full"}}'
 end

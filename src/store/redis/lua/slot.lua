@@ -147,10 +147,17 @@ local function overtaker(attempt, token, since)
   return above or latest
 end
 
+-- Whether the output of the run was dropped before the record was sent. An end that is sent again so changes nothing where it is
+-- recorded already: its output may be kept.
+local function is_without_output(record)
+  return string.find(record, '"output":{"text":"",', 1, true) ~= nil
+end
+
 -- Whether this record of a claim takes the place of the one that stands; where that is, and the one that stands. An end is never
 -- overwritten by the lack of one, nor success by anything else (I7).
 local function is_replaced(attempt, token, record)
   local field, old = find_run(attempt, token)
+  if old and has_ended(old) and outcome_of(old) == outcome_of(record) and is_without_output(record) then return false end
   if old and has_succeeded(old) and not has_succeeded(record) then return false end
   if old and has_ended(old) and not has_ended(record) then return false end
   return true, field, old

@@ -149,6 +149,7 @@ const fn rank(kind: ErrorKind) -> u8 {
         ErrorKind::Denied => 4,
         ErrorKind::Unsupported | ErrorKind::Unknown => 5,
         ErrorKind::Corrupt => 6,
+        ErrorKind::Content => 7,
     }
 }
 

@@ -19,6 +19,7 @@ use sqlx::{ConnectOptions, MySqlConnection};
 use url::Url;
 
 use crate::slot::Token;
+use crate::store::contract::OUTPUT_BYTES;
 use crate::store::hints::Teller;
 use crate::store::locks::{LockHints, LockWakeups};
 use crate::store::sql::fault::SqlFault;
@@ -61,7 +62,7 @@ statements! {
     /// The statements that no other dialect has.
     Own {
         greet,
-        is_mariadb,
+        server,
         limit_mariadb,
         limit_mysql,
         schema_lock,
@@ -102,6 +103,7 @@ impl Dialect for MySql {
         expires_records: false,
         locks: true,
         tells_changes: false,
+        output_bytes: OUTPUT_BYTES,
         messages: true,
     };
 
@@ -156,7 +158,14 @@ impl Dialect for MySql {
         // The variable of that name differs between the servers; the statement does not.
         session.run("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED").await?;
         session.execute(OWN.greet, values![seconds(limit)]).await?;
-        if session.number(OWN.is_mariadb).await? == Some(1) {
+        let rows = session.fetch(OWN.server, values![]).await?;
+        let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+        let (is_mariadb, packet) = (row.number("is_mariadb")?, row.number("packet")?);
+        if row.number("foreign_columns")?.is_some_and(|columns| columns > 0) {
+            return Err(other_charset());
+        }
+        session.packet = packet.and_then(|packet| usize::try_from(packet).ok()).unwrap_or(usize::MAX);
+        if is_mariadb == Some(1) {
             session.execute(OWN.limit_mariadb, values![millis(limit), seconds(limit)]).await?;
         } else {
             session.execute(OWN.limit_mysql, values![millis(limit)]).await?;
@@ -183,7 +192,7 @@ impl Dialect for MySql {
         if !write.has_outputs() {
             return session.save_row(scope, write, limit).await;
         }
-        let output = write.output()?;
+        let output = write.output(session.packet / 2)?;
         session.run(SERVER_TEXTS.begin).await?;
         if !session.save_row(scope, write, limit).await? {
             session.roll_back().await?;
@@ -275,6 +284,12 @@ impl ServerSession<MySql> {
     }
 }
 
+fn other_charset() -> SqlFault {
+    let message = "its tables cannot keep every text: ALTER TABLE cronward_slots MODIFY document LONGTEXT CHARACTER SET utf8mb4 NOT \
+                   NULL; ALTER TABLE cronward_outputs MODIFY output LONGTEXT CHARACTER SET utf8mb4 NOT NULL";
+    SqlFault::known(ErrorKind::Unsupported, message.to_owned())
+}
+
 /// Whole seconds, at least one and at most a year: what settings take that know no less.
 fn seconds(span: Duration) -> i64 {
     let whole = span.as_secs().saturating_add(u64::from(span.subsec_nanos() > 0));
@@ -338,15 +353,17 @@ fn sent(error: &sqlx::Error) -> Sent {
         // Deadlock; a row that changed since the snapshot (innodb_snapshot_isolation).
         Some(1213 | 1020) => Sent::RolledBack,
         // Shutting down, killed, gone.
-        None | Some(1053 | 1077 | 1079 | 1152..=1161 | 1184 | 1317 | 1927 | 4031) => Sent::Unknown,
+        None | Some(1053 | 1077 | 1079 | 1152 | 1154..=1161 | 1184 | 1317 | 1927 | 4031) => Sent::Unknown,
         Some(_) => Sent::Refused,
     }
 }
 
 /// What each number means.
 const fn answered(number: u16) -> (ErrorKind, &'static str) {
-    use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
+    use ErrorKind::{Content, Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
     match number {
+        1153 | 1301 => (Content, "the request is larger than it takes: raise max_allowed_packet"),
+        1366 | 1406 | 3854 => (Content, "it refuses a text: too long, or with characters that utf8mb4 lacks"),
         1044 | 1045 | 1130 | 1698 | 3118 => (Denied, "it refuses this user: check user, password and host"),
         1142 | 1143 | 1227 | 1370 => {
             (Denied, "the user lacks a right: see docs/stores.md for the grants, or run `cronward migrate` as owner")
@@ -360,7 +377,7 @@ const fn answered(number: u16) -> (ErrorKind, &'static str) {
         1021 | 1037 | 1038 | 1041 | 1114 => (Overloaded, "it has no room: disk or memory"),
         1213 | 1020 => (Overloaded, "too many others change the same at the same time"),
         1205 | 1969 | 3024 => (Timeout, "it gave the statement up: it is slow, or somebody keeps a lock"),
-        1053 | 1077 | 1079 | 1152..=1161 | 1184 | 1317 | 1927 | 4031 => {
+        1053 | 1077 | 1079 | 1152 | 1154..=1161 | 1184 | 1317 | 1927 | 4031 => {
             (Unavailable, "it is stopping, or somebody ended the connection")
         }
         _ => (Corrupt, "its tables are not as cronward made them"),
@@ -429,8 +446,10 @@ mod tests {
 
     #[test]
     fn each_number_has_its_kind() {
-        use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
+        use ErrorKind::{Content, Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
         for (number, kind) in [
+            (1153, Content),
+            (1366, Content),
             (1045, Denied),
             (1142, Denied),
             (1290, ReadOnly),

@@ -6,9 +6,21 @@
 -- seconds.
 SET SESSION sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', SESSION innodb_lock_wait_timeout = ?
 
--- name: is_mariadb
--- MariaDB says so in its version.
-SELECT CAST(instr(version(), 'MariaDB') > 0 AS SIGNED) AS is_mariadb
+-- name: server
+-- MariaDB says so in its version. And the most bytes of one request, and how many columns of cronward's tables keep texts in another
+-- character set than they were made with.
+SELECT
+    CAST(instr(version(), 'MariaDB') > 0 AS SIGNED) AS is_mariadb,
+    CAST(@@max_allowed_packet AS SIGNED) AS packet,
+    (
+        SELECT count(*) FROM information_schema.columns
+        WHERE table_schema = database() AND table_name = 'cronward_slots'
+            AND character_set_name NOT IN ('utf8mb4', 'ascii')
+    ) + (
+        SELECT count(*) FROM information_schema.columns
+        WHERE table_schema = database() AND table_name = 'cronward_outputs'
+            AND character_set_name NOT IN ('utf8mb4', 'ascii')
+    ) AS foreign_columns
 
 -- name: limit_mariadb
 -- A statement that takes longer than so many milliseconds is given up, and a transaction in which nothing happens for so many

@@ -19,6 +19,7 @@ use sqlx::{ConnectOptions, PgConnection};
 use url::Url;
 
 use crate::slot::Token;
+use crate::store::contract::OUTPUT_BYTES;
 use crate::store::locks::{LockWakeups, messages_to};
 use crate::store::sql::fault::SqlFault;
 use crate::store::sql::queues::{LocksWrite, listed};
@@ -45,6 +46,17 @@ pub fn open(url: &str, options: StoreOptions) -> Result<Arc<dyn Store>, OpenErro
 /// [`OpenError::Url`] when the url cannot be used; [`OpenError::Store`] when the server cannot be reached, or refuses.
 pub async fn migrate(url: &str) -> Result<Migration, OpenError> {
     ServerStore::<Postgres>::migrate(url).await
+}
+
+/// Encodings of a database that keep every text as it is. `SQL_ASCII` converts nothing.
+const KEEP_UTF8: [&str; 2] = ["UTF8", "SQL_ASCII"];
+
+fn other_encoding(encoding: &str) -> SqlFault {
+    let message = format!(
+        "its encoding {encoding} cannot keep every text: CREATE DATABASE cronward ENCODING 'UTF8' TEMPLATE template0, and name that \
+         database in the url"
+    );
+    SqlFault::known(ErrorKind::Unsupported, message)
 }
 
 /// How often somebody who waits looks again while no hints come.
@@ -90,6 +102,7 @@ impl Dialect for Postgres {
         expires_records: false,
         locks: true,
         tells_changes: false,
+        output_bytes: OUTPUT_BYTES,
         messages: true,
     };
 
@@ -162,8 +175,12 @@ impl Dialect for Postgres {
     }
 
     async fn greet(session: &mut ServerSession<Self>, limit: Duration) -> Result<(), SqlFault> {
-        session.fetch(OWN.greet, values![millis(limit).to_string()]).await?;
-        Ok(())
+        let rows = session.fetch(OWN.greet, values![millis(limit).to_string()]).await?;
+        let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+        match row.text("encoding")?.as_deref() {
+            Some(encoding) if !KEEP_UTF8.contains(&encoding) => Err(other_encoding(encoding)),
+            _ => Ok(()),
+        }
     }
 
     /// Until the end of the transaction.
@@ -188,7 +205,8 @@ impl Dialect for Postgres {
         }
         values.extend(values![write.version, write.now, millis(limit), next, read, channel(&scope.namespace), wake]);
         values.push(i64::from(write.change.forgets).into());
-        values.extend(write.output()?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
+        values
+            .extend(write.output(usize::MAX)?.unwrap_or_else(|| values![None::<i64>, None::<String>, None::<String>]));
         values.push(latest.into());
         let rows = session.fetch(OWN.slot_write, values).await?;
         let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
@@ -291,7 +309,7 @@ fn sent(error: &sqlx::Error) -> Sent {
 
 /// What each code means.
 fn answered(code: &str) -> (ErrorKind, &'static str) {
-    use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
+    use ErrorKind::{Content, Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
     match code {
         "28P01" | "28000" => (Denied, "it refuses this user: check user, password and pg_hba.conf"),
         "42501" => {
@@ -304,6 +322,9 @@ fn answered(code: &str) -> (ErrorKind, &'static str) {
         "53100" => (Overloaded, "its disk is full"),
         "40001" | "40P01" => (Overloaded, "too many others change the same at the same time"),
         "57014" | "55P03" | "25P03" => (Timeout, "it gave the statement up: it is slow, or somebody keeps a lock"),
+        "22001" | "22021" | "22P05" | "54000" => {
+            (Content, "it refuses a text: too long, or with characters that its encoding lacks (UTF8 has them all)")
+        }
         _ => match code.get(..2).unwrap_or_default() {
             "08" | "57" => (Unavailable, "it is starting, stopping or failing over"),
             "53" => (Overloaded, "it has no room"),
@@ -379,8 +400,11 @@ mod tests {
 
     #[test]
     fn each_class_of_code_has_its_kind() {
-        use ErrorKind::{Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
+        use ErrorKind::{Content, Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
         for (code, kind) in [
+            ("22P05", Content),
+            ("22021", Content),
+            ("54000", Content),
             ("28P01", Denied),
             ("42501", Denied),
             ("25006", ReadOnly),

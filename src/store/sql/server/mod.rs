@@ -207,6 +207,8 @@ pub(super) fn meaning<D: Dialect>(error: &sqlx::Error) -> (ErrorKind, String) {
 pub(super) struct ServerSession<D: Dialect> {
     connection: D::Connection,
     now: DateTime<Utc>,
+    /// The most bytes of one request.
+    pub(super) packet: usize,
 }
 
 impl<D: Dialect> Session for ServerSession<D> {
@@ -233,7 +235,7 @@ impl<D: Dialect> Session for ServerSession<D> {
 impl<D: Dialect> ServerSession<D> {
     /// Connects, and has the server give up whatever takes longer than `limit`.
     async fn connect(options: &D::Options, limit: Duration) -> Result<Self, SqlFault> {
-        let mut session = Self { connection: options.connect().await?, now: DateTime::UNIX_EPOCH };
+        let mut session = Self { connection: options.connect().await?, now: DateTime::UNIX_EPOCH, packet: usize::MAX };
         D::greet(&mut session, limit).await?;
         Ok(session)
     }

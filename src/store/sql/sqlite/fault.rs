@@ -32,6 +32,7 @@ const CORRUPT: i32 = 11;
 const FULL: i32 = 13;
 const CANTOPEN: i32 = 14;
 const PROTOCOL: i32 = 15;
+const TOOBIG: i32 = 18;
 const CONSTRAINT: i32 = 19;
 const MISMATCH: i32 = 20;
 const AUTH: i32 = 23;
@@ -57,6 +58,7 @@ fn classify(error: &sqlx::Error) -> (ErrorKind, &'static str) {
         Some(BUSY | LOCKED | PROTOCOL) => {
             (ErrorKind::Timeout, "another process kept the file locked: look for a long transaction on it")
         }
+        Some(TOOBIG) => (ErrorKind::Content, "a text is longer than a row may be"),
         Some(NOMEM) => (ErrorKind::Overloaded, "no memory left"),
         Some(FULL) => (ErrorKind::Overloaded, "the disk is full: make room where the file is"),
         Some(READONLY) => (ErrorKind::ReadOnly, "the file cannot be written: check owner, mode and mount"),

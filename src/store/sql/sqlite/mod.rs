@@ -34,6 +34,7 @@ use crate::clock::earlier;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
 use crate::store::backend::Opened;
+use crate::store::contract::OUTPUT_BYTES;
 use crate::store::hints::Teller;
 use crate::store::locks::LockHints;
 use crate::store::ruled::{Reply, Ruled};
@@ -67,6 +68,7 @@ pub(in crate::store) const CAPABILITY: Capability = Capability {
     expires_records: false,
     locks: true,
     tells_changes: false,
+    output_bytes: OUTPUT_BYTES,
     messages: true,
 };
 

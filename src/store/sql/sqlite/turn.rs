@@ -206,7 +206,7 @@ async fn save(tx: &mut Tx<'_>, scope: &Scope, write: &SlotWrite) -> Result<(), S
     if let Some(latest) = write.latest()? {
         tx.execute(OWN.latest_save, [write.job(scope), values![write.now, latest]].concat()).await?;
     }
-    match write.output()?.as_deref() {
+    match write.output(usize::MAX)?.as_deref() {
         Some([attempt, token, Value::Text(None)]) => {
             let named = [id, vec![attempt.clone(), token.clone()]].concat();
             tx.execute(OWN.output_remove, named).await?;

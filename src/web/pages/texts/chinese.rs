@@ -4,6 +4,7 @@ use super::sentences::{
     ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
 };
 use super::{act_chinese, plain, problem_chinese, schedule_chinese, why_chinese, words_chinese};
+use crate::slot::OutputLoss;
 use crate::web::pages::state::Shown;
 
 /// Simplified Chinese.
@@ -294,7 +295,16 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         no_output: "没有保留输出。",
         whole_output: "全部输出",
         raw_output: "纯文本",
-        dropped: |bytes| format!("此前还有 {bytes} 字节未保留"),
+        dropped: |bytes, loss| {
+            let reason = match loss {
+                None | Some(OutputLoss::Unknown) => "",
+                Some(OutputLoss::StoreFull) => "：存储空间不足",
+                Some(OutputLoss::TooLarge) => "：超过存储的上限",
+                Some(OutputLoss::Refused) => "：存储拒绝了输出内容",
+                Some(OutputLoss::Unanswered) => "：发送输出时存储未及时应答",
+            };
+            format!("此前还有 {bytes} 字节未保留{reason}")
+        },
         decisions: "决策日志",
         no_decisions: "此时间槽没有决策日志，仅显示存储中的记录。",
         audit: "运维操作",

@@ -270,7 +270,10 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         no_output: "No output was kept.",
         whole_output: "All output",
         raw_output: "As plain text",
-        dropped: |bytes| format!("{bytes} bytes came before and were not kept"),
+        dropped: |bytes, loss| {
+            let reason = loss.map(|loss| format!(": {}", loss.reason())).unwrap_or_default();
+            format!("{bytes} bytes came before and were not kept{reason}")
+        },
         decisions: "Decision log",
         no_decisions: "No decision log for this slot; only what the store recorded is shown.",
         audit: "Operators' actions",

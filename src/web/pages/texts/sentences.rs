@@ -5,6 +5,7 @@ use crate::admin::ticks::NoteText;
 use crate::admin::why::WhyTexts;
 use crate::board::FilterError;
 use crate::schedule::Schedule;
+use crate::slot::OutputLoss;
 use crate::store::{Capability, JobOrigin, KeptPart};
 use crate::web::detail::ProblemDetail;
 use crate::web::pages::state::Shown;
@@ -262,7 +263,7 @@ pub(in crate::web::pages) struct SlotTexts {
     pub(in crate::web::pages) no_output: &'static str,
     pub(in crate::web::pages) whole_output: &'static str,
     pub(in crate::web::pages) raw_output: &'static str,
-    pub(in crate::web::pages) dropped: fn(u64) -> String,
+    pub(in crate::web::pages) dropped: fn(u64, Option<OutputLoss>) -> String,
     pub(in crate::web::pages) decisions: &'static str,
     pub(in crate::web::pages) no_decisions: &'static str,
     pub(in crate::web::pages) audit: &'static str,

@@ -151,7 +151,7 @@ fn holder(token: Tok, number: u8) -> Holder {
 }
 
 fn mark(token: Tok, number: u8) -> DoneMark {
-    DoneMark { by: holder(token, number), at: start() }
+    DoneMark { by: holder(token, number), at: start(), token: None }
 }
 
 fn age(of: u8) -> Duration {

@@ -2,7 +2,8 @@
 
 use cronward::store::{Applied, ErrorKind};
 
-use super::suite::database::{Database, eventually, request, slot};
+use super::dialect::store;
+use super::suite::database::{Database, eventually, open, request, slot};
 use crate::postgres_server::PostgresServer;
 use crate::rotating::rotating;
 
@@ -35,4 +36,30 @@ async fn a_standby_that_takes_no_writes_is_told() {
     let error = store.claim(&request(&slot("job"), 1)).await.unwrap_err();
     assert_eq!((error.kind, error.applied), (ErrorKind::ReadOnly, Applied::No), "{error}");
     assert!(error.message.contains("name the primary"), "{error}");
+}
+
+#[tokio::test]
+async fn a_database_whose_encoding_lacks_characters_is_refused_when_it_is_opened() {
+    let database = Database::new().await;
+    for encoding in ["LATIN1", "EUC_CN"] {
+        let name = format!("{}_{}", encoding.to_lowercase(), database.name);
+        let made =
+            format!("CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0");
+        database.server.sql("postgres", &made).await;
+        let error = open(&database.server.url(&name)).inspect(&[]).await.unwrap_err();
+        assert_eq!((error.kind, error.applied), (ErrorKind::Unsupported, Applied::No), "{error}");
+        assert!(error.message.contains(encoding) && error.message.contains("ENCODING 'UTF8'"), "{error}");
+        let migrated = store::migrate(&database.server.url(&name)).await.unwrap_err().to_string();
+        assert!(migrated.contains("ENCODING 'UTF8'"), "{migrated}");
+    }
+}
+
+/// What a server says of a text that it cannot keep, by a trigger.
+#[tokio::test]
+async fn a_text_that_the_server_cannot_keep_is_refused_for_its_content() {
+    let database = Database::new().await;
+    let store = database.store().await;
+    database.before_each("INSERT OR UPDATE", "RAISE EXCEPTION 'no equivalent' USING ERRCODE = '22P05';").await;
+    let error = store.claim(&request(&slot("job"), 1)).await.unwrap_err();
+    assert_eq!((error.kind, error.applied), (ErrorKind::Content, Applied::No), "{error}");
 }

@@ -20,7 +20,7 @@ async fn runs(store: &dyn Store) -> Vec<(u32, Option<Outcome>)> {
 }
 
 fn told(run: RunRecord, text: &str) -> RunRecord {
-    RunRecord { output: Some(OutputTail { text: text.to_owned(), dropped_bytes: 0 }), ..run }
+    RunRecord { output: Some(OutputTail { text: text.to_owned(), dropped_bytes: 0, loss: None }), ..run }
 }
 
 async fn output(store: &dyn Store, lease: &Lease) -> Option<String> {
