@@ -3,16 +3,17 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
 use tokio::sync::mpsc;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Now};
 use crate::job::NodeName;
 use crate::node::action::{Question, Report};
 use crate::observe::Notebook;
-use crate::store::{Applied, ErrorKind, NodeEntry, NodeReport, Op, Store, StoreError, inspect_each};
+use crate::store::{Applied, ErrorKind, HeartbeatReply, NodeEntry, NodeReport, Op, Store, StoreError, inspect_each};
 
 /// Starts chores.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub(super) struct Chores {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) notes: Arc<Notebook>,
     pub(super) outbox: mpsc::UnboundedSender<Report>,
+    /// The store has refused a whole report.
+    pub(super) shortened: Arc<AtomicBool>,
 }
 
 impl Chores {
@@ -50,8 +53,7 @@ impl Chores {
                 if let Some(namesake) = &namesake {
                     report.namesake.clone_from(namesake);
                 }
-                let sent = self.clock.now();
-                let reply = self.answered(Op::Heartbeat, self.store.heartbeat(&report)).await;
+                let (sent, reply) = self.beat(*report).await;
                 Some(Report::Heartbeat { sent, received: self.clock.now(), reply, namesake })
             }
             Question::Register { plan, jobs } => {
@@ -79,9 +81,34 @@ impl Chores {
         }
     }
 
+    /// One heartbeat. A report that the store refuses for its content is sent again without details, and so is each after it.
+    async fn beat(&self, mut report: NodeReport) -> (Now, Result<HeartbeatReply, StoreError>) {
+        if self.shortened.load(Ordering::Relaxed) {
+            shorten(&mut report);
+        }
+        let sent = self.clock.now();
+        let reply = self.answered(Op::Heartbeat, self.store.heartbeat(&report)).await;
+        match reply {
+            Err(error) if error.kind == ErrorKind::Content && !self.shortened.swap(true, Ordering::Relaxed) => {
+                tracing::warn!(%error, "heartbeat refused by the store: labels and hashes of jobs are left out");
+                shorten(&mut report);
+                (self.clock.now(), self.answered(Op::Heartbeat, self.store.heartbeat(&report)).await)
+            }
+            reply => (sent, reply),
+        }
+    }
+
     async fn answered<T>(&self, op: Op, call: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         answered(op, self.store.location(), call).await
     }
+}
+
+/// Leaves out of a report what may be long and is for people alone.
+fn shorten(report: &mut NodeReport) {
+    report.job_hashes.clear();
+    report.labels.clear();
+    report.running.clear();
+    report.namesake = None;
 }
 
 /// The answer to a call; an error where the code of the store panics in it. The node waits for each answer before it asks again: of a
@@ -118,6 +145,7 @@ mod tests {
     use crate::clock::ManualClock;
     use crate::slot::Slot;
     use crate::store::StoreOptions;
+    use crate::store::layer::{Chaos, ChaosFault};
     use crate::store::memory::MemoryStore;
 
     fn report(instance: &str, started: &str) -> NodeReport {
@@ -155,11 +183,31 @@ mod tests {
         let (outbox, _) = mpsc::unbounded_channel();
         let (clock, node) = (Arc::new(clock) as Arc<dyn Clock>, NodeName::new("a").unwrap());
         let notes = Arc::new(Notebook::new(Arc::clone(&clock), node.clone(), "i1"));
-        let chores = Chores { store: Arc::new(memory), node, clock, notes, outbox };
+        let chores = Chores { store: Arc::new(memory), node, clock, notes, outbox, shortened: Arc::default() };
         let slots = ["billing", "mail"].map(|job| Slot::parse(job, "2026-11-21T12Z", "2026-11-21T13Z").unwrap());
         let looked = chores.answer(Question::Look(slots.to_vec())).await;
         let Some(Report::Looked(Ok(records))) = looked else { panic!("{looked:?}") };
         assert_eq!(records.iter().map(|record| &record.slot).collect::<Vec<_>>(), [&slots[1]]);
+    }
+
+    #[tokio::test]
+    async fn a_heartbeat_that_the_store_refuses_for_its_content_is_sent_without_details_from_then_on() {
+        let clock = ManualClock::at("2026-11-21T12:10:00Z".parse().unwrap());
+        let memory: Arc<dyn Store> = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone())));
+        let chaos = Chaos::scripted();
+        chaos.next(Op::Heartbeat, ChaosFault::RefuseContent);
+        let store = Arc::new(chaos.over(Arc::clone(&memory)));
+        let (outbox, _) = mpsc::unbounded_channel();
+        let (clock, node) = (Arc::new(clock) as Arc<dyn Clock>, NodeName::new("a").unwrap());
+        let notes = Arc::new(Notebook::new(Arc::clone(&clock), node.clone(), "i1"));
+        let chores = Chores { store, node, clock, notes, outbox, shortened: Arc::default() };
+        let labels = BTreeMap::from([("zone".to_owned(), "eu".to_owned())]);
+        let whole = NodeReport { labels, ..report("i1", "2026-11-21T12:00:00Z") };
+        for _ in 0..2 {
+            let beat = chores.answer(Question::Heartbeat { report: Box::new(whole.clone()), looks: false }).await;
+            assert!(matches!(beat, Some(Report::Heartbeat { reply: Ok(_), .. })), "{beat:?}");
+            assert_eq!(memory.nodes().await.unwrap().1[0].report.labels, BTreeMap::new());
+        }
     }
 
     #[test]

@@ -79,6 +79,8 @@ impl Observer for Digest {
         let Some(slot) = slot else { return };
         match event {
             Event::Shed => self.with(|state| state.shed.add(slot)),
+            // The store works, and claims with it.
+            Event::StoreFailed { kind: ErrorKind::Content, .. } => {}
             Event::StoreFailed { kind, error, .. } => {
                 self.with(|state| state.failing.add(error, *kind == ErrorKind::Corrupt));
             }
@@ -260,6 +262,14 @@ mod tests {
             let over = told.iter().filter(|event| matches!(event, Event::StoreFailingOver { .. })).count();
             assert_eq!((told.len() - over, over), (1, ends), "{told:?}");
         }
+    }
+
+    #[test]
+    fn refused_content_is_no_store_that_fails() {
+        let digest = Digest::default();
+        let refused = Event::StoreFailed { op: Op::Complete, kind: ErrorKind::Content, error: "too large".to_owned() };
+        digest.event(Some(&slot("a", 0)), &refused);
+        assert_eq!(digest.due(at(1), IDLE, false, true), []);
     }
 
     #[test]

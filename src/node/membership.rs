@@ -14,7 +14,7 @@ use crate::node::active::ActiveSlots;
 use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
 use crate::node::verdicts::Verdicts;
 use crate::slot::Decision;
-use crate::store::{JobEntry, NodeEntry, NodeReport, StoreError, handover};
+use crate::store::{ErrorKind, JobEntry, NodeEntry, NodeReport, StoreError, handover};
 
 /// Between two tries to reach a store that is away.
 const RECONNECT: Duration = Duration::from_secs(1);
@@ -373,7 +373,9 @@ impl Membership {
                 jobs.into_iter().map(|job| (job.name, job.first_seen)).collect()
             }
             Err(error) => {
-                self.register_at = Some(now.mono + RECONNECT);
+                // The same content would be refused again.
+                let wait = if error.kind == ErrorKind::Content { REFRESH } else { RECONNECT };
+                self.register_at = Some(now.mono + wait);
                 if error.is_transient() {
                     // The heartbeat tells of a store that is away; taking over can wait for it.
                     return;

@@ -14,7 +14,7 @@ use crate::job::{JobName, NodeName};
 use crate::observe::Observer;
 use crate::reply::ClaimAnswer;
 use crate::slot::{Decision, NotePage, Slot, SlotKey};
-use crate::store::{Store, StoreError};
+use crate::store::{ErrorKind, Store, StoreError};
 
 /// Slots that are noted on at once. Of more, those that come later are not: a store that is away for long may not fill the
 /// memory.
@@ -114,10 +114,28 @@ impl Notebook {
                 part.iter().map(|(slot, page, _)| (slot.clone(), page.clone())).collect();
             match store.note(&pages).await {
                 Ok(()) => self.saved(part),
+                Err(error) if error.kind == ErrorKind::Content => {
+                    if let Err(error) = self.flush_each(store, part).await {
+                        return self.tell(&error);
+                    }
+                }
                 Err(error) => return self.tell(&error),
             }
         }
         self.put_away();
+    }
+
+    /// Hands pages over one by one. A page whose content the store refuses is dropped as it is now.
+    async fn flush_each(&self, store: &dyn Store, part: &[(Slot, NotePage, u64)]) -> Result<(), StoreError> {
+        for one in part {
+            match store.note(&[(one.0.clone(), one.1.clone())]).await {
+                Ok(()) => {}
+                Err(error) if error.kind == ErrorKind::Content => self.tell(&error),
+                Err(error) => return Err(error),
+            }
+            self.saved(std::slice::from_ref(one));
+        }
+        Ok(())
     }
 
     /// An overloaded node lets thousands of short slots pass in a minute: beyond the first of them, pages that say no more than that
@@ -185,6 +203,8 @@ fn decision(event: &Event) -> Option<Decision> {
     Some(match event {
         Event::ClaimAnswered { answer, by, .. } => return answered(*answer, by.clone()),
         Event::Granted { attempt, .. } => Decision::Claimed { attempt: *attempt },
+        // The record of the run says what was left out.
+        Event::StoreFailed { kind: ErrorKind::Content, .. } => return None,
         Event::StoreFailed { error, .. } => Decision::store_away(error),
         Event::RunStarted { attempt, guarded, .. } => Decision::Started { attempt: *attempt, guarded: *guarded },
         Event::RunEnded { attempt, outcome, exit_code, .. } => {
@@ -243,7 +263,7 @@ fn answered(answer: ClaimAnswer, by: Option<NodeName>) -> Option<Decision> {
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
-    use crate::error::{Applied, ErrorKind, Op};
+    use crate::error::{Applied, Op};
     use crate::store::StoreOptions;
     use crate::store::layer::{Chaos, ChaosFault};
     use crate::store::memory::MemoryStore;
@@ -296,6 +316,26 @@ mod tests {
         assert_eq!(desk.store.notes(&slot()).await.unwrap(), []);
         desk.notes.flush(&faulty).await;
         assert_eq!(desk.store.notes(&slot()).await.unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_page_whose_content_the_store_refuses_is_dropped_and_keeps_no_other_from_the_store() {
+        let desk = desk();
+        let (chaos, other) = (Chaos::scripted(), Slot::parse("b", "2026-11-21T14Z", "2026-11-21T15Z").unwrap());
+        // The two together, then the first of them alone.
+        chaos.next(Op::Note, ChaosFault::RefuseContent);
+        chaos.next(Op::Note, ChaosFault::RefuseContent);
+        let faulty = chaos.over(Arc::clone(&desk.store));
+        desk.notes.event(Some(&slot()), &held("b"));
+        desk.notes.event(Some(&other), &held("b"));
+        desk.notes.flush(&faulty).await;
+        assert_eq!(desk.store.notes(&slot()).await.unwrap(), []);
+        assert_eq!(desk.store.notes(&other).await.unwrap().len(), 1);
+        desk.notes.flush(&faulty).await;
+        assert_eq!(desk.store.notes(&slot()).await.unwrap(), [], "the same content is not handed over again");
+        desk.notes.event(Some(&slot()), &Event::StartDeadlinePassed);
+        desk.notes.flush(&faulty).await;
+        assert_eq!(desk.store.notes(&slot()).await.unwrap().len(), 1, "other content is");
     }
 
     #[tokio::test]
