@@ -70,6 +70,8 @@ checks! {
     Retry,
     /// Something was sent for a run that had been settled.
     Afterwards,
+    /// A node that reached its store never recorded how a command had ended.
+    Unrecorded,
     /// Something is kept for ever.
     Leak,
     /// Two commands ran at once whose locks exclude each other, and nobody told of it; or with `on_lost = "kill"` at all.
@@ -240,6 +242,8 @@ bugs! {
     ErrorIsGrant,
     /// The node says of a run that failed that it is done.
     FailureIsDone,
+    /// The node sends the output again that the store refused.
+    OutputInsistedOn,
     /// The node's clock stands still while it waits for the answer to a claim, as one that does not count suspend.
     ClockStops,
     /// The node renews only when the whole TTL is over.
@@ -305,6 +309,7 @@ impl Bug {
             Self::OthersIgnored => &[Check::Beside],
             Self::LooksLate => &[Check::Retry],
             Self::WatchdogOutlivesTheRun => &[Check::Afterwards],
+            Self::OutputInsistedOn => &[Check::Unrecorded],
             Self::CounterWithoutTtl => &[Check::Leak],
             Self::TimersFireAtOnce => &[Check::Stuck],
             Self::ExclusiveAdmitsTwo | Self::LocksNeverLost => &[Check::K1],

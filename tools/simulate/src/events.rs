@@ -46,6 +46,9 @@ impl World {
                 self.nature.reply(request, Err(NoAnswer::REFUSED), Duration::ZERO);
             };
         }
+        if self.refuses_content(request) {
+            return;
+        }
         let slow = self.nature.dice.span(Duration::ZERO, self.slow);
         if matches!(request.ask, Ask::Heartbeat(_)) {
             self.nature.heartbeats.insert((request.from.node, request.from.start));
@@ -98,6 +101,21 @@ impl World {
         if let Some(answer) = processed.answer {
             self.nature.reply(request, Ok(answer), slow);
         }
+    }
+
+    /// One end of a run in four is refused with its output; of another one in four the output takes longer than the time-out, if it is
+    /// long. It is so each time, also after all other faults.
+    fn refuses_content(&mut self, request: &Request) -> bool {
+        let Some((token, length)) = request.ask.output().filter(|_| self.nature.scenario.has_outputs()) else {
+            return false;
+        };
+        match (token.bits() % 4, length) {
+            (0, 1..) => self.nature.reply(request, Err(NoAnswer::CONTENT), Duration::ZERO),
+            (1, 4_097..) => self.nature.never_answered(request),
+            _ => return false,
+        }
+        self.nature.strike(Fault::ContentRefused);
+        true
     }
 
     fn publish(&mut self, wake: &cronward::store::Wake) {

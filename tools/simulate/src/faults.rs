@@ -66,6 +66,8 @@ faults! {
     Unlike = "unlike",
     /// The command cannot be started.
     NoStart = "no-start",
+    /// The store refuses the end of a run with its output, or a long output takes longer than the time-out, however often it is sent.
+    ContentRefused = "content-refused",
 }
 
 impl fmt::Display for Fault {
@@ -73,6 +75,9 @@ impl fmt::Display for Fault {
         f.write_str(self.as_str())
     }
 }
+
+/// The first seed whose commands write output in half of the worlds, which the store refuses or answers too late.
+pub const OUTPUTS_FROM: u64 = 4_000_000_000_000;
 
 /// A set of kinds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,13 +117,21 @@ impl FaultSet {
         Fault::ALL.iter().copied().filter(move |fault| self.has(*fault))
     }
 
-    /// The mix of a seed: one world in twelve has no faults, the others have each kind with an odds of one in three.
-    pub(super) fn drawn(dice: &mut Dice) -> Self {
+    /// The mix of a seed: one world in twelve has no faults, the others have each kind with an odds of one in three. Refused content has
+    /// a stream of its own: the worlds of seeds before [`OUTPUTS_FROM`] stay what they were.
+    pub(super) fn drawn(seed: u64) -> Self {
+        let mix = Self::of_messages_and_nodes(&mut Dice::new(seed, 2));
+        let refuses = seed >= OUTPUTS_FROM && Dice::new(seed, 9).below(2) == 0;
+        if refuses { mix.with(Fault::ContentRefused) } else { mix }
+    }
+
+    fn of_messages_and_nodes(dice: &mut Dice) -> Self {
         if dice.below(12) == 0 {
             return Self::NONE;
         }
         let odds = dice.pick(&[150_000, 300_000, 500_000], 300_000);
-        Fault::ALL.iter().fold(Self::NONE, |set, fault| if dice.chance(odds) { set.with(*fault) } else { set })
+        let kinds = Fault::ALL.iter().filter(|fault| **fault != Fault::ContentRefused);
+        kinds.fold(Self::NONE, |set, fault| if dice.chance(odds) { set.with(*fault) } else { set })
     }
 }
 

@@ -53,11 +53,29 @@ impl World {
                 self.look_at_verdict(&story, done);
             }
             self.look_at_silence(&story, &runs, &classes);
+            self.look_at_ends(&story.slot, &runs);
         }
         self.look_at_locks();
         let (slots, now) = (self.nature.stories.values().map(|story| &story.slot), self.nature.instant());
         if let Some((check, text)) = self.backend.leaks(slots, now) {
             self.nature.break_off(check, text);
+        }
+    }
+
+    /// The end of a run is recorded while its node lives and reaches the store, whatever becomes of its output.
+    fn look_at_ends(&mut self, slot: &Slot, runs: &[SimulatedRun]) {
+        let scenario = &self.nature.scenario;
+        let calm = scenario.faults_until + scenario.lease_ttl;
+        let lives = |run: &SimulatedRun| {
+            self.hosts.get(run.by.node).is_some_and(|host| host.start == run.by.start && host.daemon.is_some())
+        };
+        let is_open = |run: &&SimulatedRun| {
+            let ended = run.ended.filter(|ended| *ended > calm && *ended + LAST < scenario.end);
+            ended.is_some() && !run.settled && !run.orphaned && lives(run)
+        };
+        if let Some(run) = runs.iter().find(is_open) {
+            let text = format!("n{} never recorded how attempt {} of {slot} ended", run.by.node + 1, run.attempt);
+            self.nature.break_off(Check::Unrecorded, text);
         }
     }
 

@@ -26,7 +26,10 @@
 //! chances, its seeds are other worlds, and a seed that was kept shows another history than the one that it was kept for.
 //!
 //! Of the seeds from [`LOCKS_FROM`] on, half of the worlds have jobs that name locks, by a stream of their own again: one or two locks, each
-//! exclusive, of readers and writers, or of two permits. Fresh seeds are drawn from there on.
+//! exclusive, of readers and writers, or of two permits.
+//!
+//! Of the seeds from [`OUTPUTS_FROM`] on, the commands of half of the worlds write output, by a stream of their own too: the store refuses
+//! some ends of runs as long as they are sent with the output, and does not answer others in time. Fresh seeds are drawn from there on.
 //!
 //! What a node decides is decided by the code that a real one runs: [`cronward::node`]'s machine and the machines of its slots. What
 //! only passes messages on is written here by itself: a change of `drive::task` has to be made in `drives` and `task`, one of `drive::again` in `again`.
@@ -64,7 +67,7 @@ mod world;
 
 pub use checks::Bug;
 pub use checks::{BrokenPromise, Check};
-pub use faults::{Fault, FaultSet};
+pub use faults::{Fault, FaultSet, OUTPUTS_FROM};
 pub use history::{Classes, Summary};
 pub use journals::Judged;
 pub use lock_mix::LOCKS_FROM;

@@ -87,6 +87,15 @@ impl Ask {
         }
     }
 
+    /// The end of a run: its token, and the length of the output that is sent with it.
+    pub(super) fn output(&self) -> Option<(Token, usize)> {
+        let (Self::Complete { lease, run, .. } | Self::Fail { lease, run, .. } | Self::GiveBack { lease, run }) = self
+        else {
+            return None;
+        };
+        run.output.as_ref().map(|output| (lease.token, output.text.len()))
+    }
+
     /// The token whose lease it asks for, or to be prolonged.
     pub(super) const fn token(&self) -> Option<Token> {
         match self {
@@ -148,6 +157,7 @@ pub(super) struct NoAnswer {
 
 impl NoAnswer {
     pub(super) const TIMEOUT: Self = Self { kind: ErrorKind::Timeout, applied: Applied::Maybe };
+    pub(super) const CONTENT: Self = Self { kind: ErrorKind::Content, applied: Applied::No };
     pub(super) const REFUSED: Self = Self { kind: ErrorKind::Unavailable, applied: Applied::No };
 
     pub(super) fn error(self, op: Op) -> StoreError {

@@ -85,7 +85,7 @@ impl Scenario {
     pub(super) fn drawn(seed: u64, limits: Limits) -> Result<Self, ScheduleError> {
         let mut dice = Dice::new(seed, 1);
         let (rhythm, epoch) = Rhythm::drawn(seed, &mut dice);
-        let mix = FaultSet::drawn(&mut Dice::new(seed, 2)).and(limits.faults);
+        let mix = FaultSet::drawn(seed).and(limits.faults);
         let count = |most: u64, limit: usize, dice: &mut Dice| {
             usize::try_from(1 + dice.below(most)).unwrap_or(1).min(limit.max(1))
         };
@@ -145,6 +145,11 @@ impl Scenario {
     pub(super) fn has_steady_clocks(&self) -> bool {
         let unsteady = [Fault::ClockJump, Fault::ClockDrift].iter().any(|fault| self.mix.has(*fault));
         !unsteady && self.period <= Duration::from_secs(600)
+    }
+
+    /// Its commands write output.
+    pub(super) const fn has_outputs(&self) -> bool {
+        self.mix.has(Fault::ContentRefused)
     }
 
     /// Some job names locks.

@@ -6,7 +6,7 @@ use cronward::schedule::ScheduleError;
 
 use crate::checks::Bug;
 use crate::checks::{BrokenPromise, Check};
-use crate::faults::Fault;
+use crate::faults::{Fault, OUTPUTS_FROM};
 use crate::lock_mix::LOCKS_FROM;
 use crate::scenario::{Limits, SHORT_FROM};
 use crate::world::{Options, run};
@@ -34,6 +34,7 @@ impl Bug {
     const fn first_seed(self) -> u64 {
         match self {
             Self::ClosedBeforeItsOwnToken => SHORT_FROM,
+            Self::OutputInsistedOn => OUTPUTS_FROM,
             bug if bug.is_of_locks() => LOCKS_FROM,
             _ => 0,
         }

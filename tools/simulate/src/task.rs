@@ -12,7 +12,7 @@ use cronward::job::{NodeName, OnStoreError};
 use cronward::machine::{Action, Assignment, LockAction, LockPort, SlotMachine};
 use cronward::node::Start;
 use cronward::resource::LockExit;
-use cronward::slot::{Attempt, Lease, RunContext, Token};
+use cronward::slot::{Attempt, Lease, OutputTail, RunContext, RunRecord, Token};
 use cronward::store::Op;
 
 use crate::again::Again;
@@ -164,6 +164,7 @@ impl Task {
                 requests.ask(desk, Asked::Renewal(id, lease.token), Ask::Renew(lease), Some(within));
             }
             Action::Complete { lease, run, done_ttl } => {
+                let run = with_output(desk, run);
                 self.lease = Some(lease.clone());
                 let fact = Fact { lease: lease.clone(), run: run.clone(), done_ttl };
                 again.keep(desk, fact.clone());
@@ -175,6 +176,7 @@ impl Task {
                 );
             }
             Action::Fail { lease, run, retry_after } => {
+                let run = with_output(desk, run);
                 self.lease = Some(lease.clone());
                 let fact = Fact { lease: lease.clone(), run: run.clone(), done_ttl: lease.ttl };
                 let fact = desk.nature.is_bug(Bug::FailureDoneAgain).then(|| Box::new(fact));
@@ -315,6 +317,14 @@ pub(super) fn begin(
         nature.queue.push(nature.now + after, Event::Ends { run: index, plan: 0, code });
     }
     index
+}
+
+/// With the bug of a node that insists on the output: the record as it was before the store refused it.
+fn with_output(desk: &Desk<'_>, run: RunRecord) -> RunRecord {
+    if !desk.nature.is_bug(Bug::OutputInsistedOn) {
+        return run;
+    }
+    RunRecord { output: Some(OutputTail { text: "x".to_owned(), ..OutputTail::default() }), ..run }
 }
 
 /// TERM or KILL to the command.

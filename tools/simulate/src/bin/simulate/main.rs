@@ -16,7 +16,9 @@ use std::time::Instant;
 
 use args::Args;
 use batch::Batch;
-use simulate::{Bug, Check, Control, JUDGED, LOCKS_FROM, Options, WorldOutcome, control, is_short, run, shrink};
+use simulate::{
+    Bug, Check, Control, JUDGED, LOCKS_FROM, OUTPUTS_FROM, Options, WorldOutcome, control, is_short, run, shrink,
+};
 
 /// Worlds within which a bug must be found.
 const WITHIN: u64 = 200;
@@ -122,8 +124,8 @@ fn seeds(args: &Args) -> (Range<u64>, Range<u64>) {
         return (kept, u64::MAX..u64::MAX);
     }
     let kept = if kept.end == u64::MAX { kept.start..JOURNALS } else { kept };
-    // Forty bits: short enough to be typed, and far from those that were ever tried. Half of their worlds have jobs that name locks.
-    let first = kept.end.max(LOCKS_FROM).saturating_add(RandomState::new().build_hasher().finish() >> 24);
+    // Forty bits: short enough to be typed, and far from those that were ever tried. Half of their worlds have jobs that name locks, half output that the store refuses.
+    let first = kept.end.max(OUTPUTS_FROM).saturating_add(RandomState::new().build_hasher().finish() >> 24);
     println!("worlds {}..{}, then fresh ones from the seed {first} on", kept.start, kept.end);
     (kept, first..u64::MAX)
 }
