@@ -42,7 +42,7 @@ impl Work for JobCommand {
     async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started> {
         // Never closed; and if it were, starting at once would be right.
         let _permit = self.launches.at_once.acquire().await;
-        Box::new(self.launches.launcher.launch(&self.spec.command, &run, lease).await)
+        Box::new(self.launches.launcher.launch(&self.spec.command, &run, lease.deadline).await)
     }
 }
 

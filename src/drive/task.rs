@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
-use crate::drive::work::{Renewals, Started, Work};
+use crate::drive::work::{LeaseFeed, Renewals, Started, Work};
 use crate::drive::{Fact, Facts, Gate, locks, timers};
 use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
 use crate::observe::Observer;
-use crate::slot::{Exit, Lease, LeaseDeadline, RunContext, Token};
+use crate::slot::{Exit, Lease, RunContext, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, LockWakeups, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
@@ -115,8 +115,8 @@ struct Turns {
 #[derive(Default)]
 struct Current {
     started: Option<Box<dyn Started>>,
-    /// Tells its keeper of renewals.
-    lease: Option<watch::Sender<Option<LeaseDeadline>>>,
+    /// Its lease, for the work and its keeper.
+    lease: Option<LeaseFeed>,
 }
 
 type PendingActions = FuturesUnordered<Pin<Box<dyn Future<Output = ActionOutcome> + Send>>>;
@@ -234,16 +234,14 @@ impl Drive {
 
     fn carry_out(&mut self, pending: &mut PendingActions, current: &mut Current, turns: &mut Turns) {
         // Before anything else: a renewal that took long is worth little already.
-        if let (Some(lease), Some(deadline)) = (&current.lease, self.machine.lease_deadline()) {
-            lease.send_if_modified(|known| known.replace(deadline) != Some(deadline));
-        }
+        current.lease.iter().for_each(|lease| lease.publish(&self.machine));
         while let Some(action) = self.machine.poll_action() {
             match action {
                 Action::Terminate => current.started.iter().for_each(|started| started.terminate()),
                 Action::Kill => current.started.iter().for_each(|started| started.kill()),
                 Action::Spawn(context) => {
                     turns.permit.iter_mut().for_each(Permit::begins);
-                    let (lease, renewals) = watch::channel(self.machine.lease_deadline());
+                    let (lease, renewals) = LeaseFeed::open(&self.machine);
                     current.lease = Some(lease);
                     pending.push(Box::pin(self.start(context, renewals)));
                     pending.push(Box::pin(begun_by_then(Arc::clone(&self.tools.clock))));

@@ -167,7 +167,7 @@ pub enum Backoff {
 pub enum OnLost {
     /// Lets it finish: a repeated run is better than none.
     Continue,
-    /// Kills its group before another node can start.
+    /// Kills its group before another node can start. The future of a service is dropped: [`crate::service`] says when.
     Kill,
 }
 

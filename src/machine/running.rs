@@ -142,6 +142,13 @@ impl SlotMachine {
             .reduce(|a, b| LeaseDeadline { stop_at: a.stop_at.min(b.stop_at), kill_at: a.kill_at.min(b.kill_at) })
     }
 
+    /// How long the lease of the run can be trusted unless it is renewed; none without a run, and once the lease is lost.
+    #[must_use]
+    pub fn lease_trust(&self) -> Option<TrustWindow> {
+        let Phase::Running(hold) = &self.phase else { return None };
+        (hold.guarded && hold.renewing != Renewing::Over).then_some(hold.trust)
+    }
+
     pub(super) fn spawn(&mut self, now: Now, hold: Hold) {
         let context = self.context(now, &hold);
         self.tell(Event::RunStarted {

@@ -6,7 +6,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
@@ -16,8 +16,8 @@ use crate::job::{JobSpec, NodeName, hash};
 use crate::machine::Assignment;
 use crate::observe::Observer;
 use crate::schedule::Timetable;
-use crate::service::hold::{Ear, Remote, Start, exit, interrupted};
-use crate::service::{GuardError, Hold, Run, RunOutcome, Skipped, Standing, Stopped};
+use crate::service::hold::{Remote, Start, exit, interrupted};
+use crate::service::{GuardError, Hold, Run, RunOutcome, Skipped, Stopped};
 use crate::slot::{ExitStatus, Outcome, Slot, Trigger};
 use crate::store::{JobEntry, JobOrigin, Store};
 use crate::text;
@@ -101,16 +101,14 @@ impl Guard {
             return Err(GuardError::Foreign { slot, job: self.spec.name.clone() });
         }
         let (orders, mut inbox) = mpsc::unbounded_channel();
-        let standing = watch::Sender::new(Standing::Held);
-        let told = standing.subscribe();
         let leave = CancellationToken::new();
-        let mut driven = tokio::spawn(self.driven(slot.clone(), orders, standing, leave.clone()));
+        let mut driven = tokio::spawn(self.driven(slot.clone(), orders, leave.clone()));
         let _leaves = leave.drop_guard();
         let mut last = None;
         let account = loop {
             tokio::select! {
                 biased;
-                Some(start) = inbox.recv() => last = Some(attempt(start, &told, &mut work).await),
+                Some(start) = inbox.recv() => last = Some(attempt(start, &self.clock, &mut work).await),
                 account = &mut driven => break account.map_err(|error| abandoned(error, &slot))?,
             }
         };
@@ -122,7 +120,6 @@ impl Guard {
         &self,
         slot: Slot,
         orders: mpsc::UnboundedSender<Start>,
-        standing: watch::Sender<Standing>,
         leave: CancellationToken,
     ) -> impl Future<Output = Account> + Send + use<> {
         let entry = JobEntry::unplanned(&self.spec, JobOrigin::Service, self.clock.now().wall);
@@ -131,11 +128,11 @@ impl Guard {
             job_hash: hash::of_job(&self.spec),
             introduction: Some(Introduction { entry, certain: true }),
         };
-        let once = self.once(slot, orders, standing);
+        let once = self.once(slot, orders);
         async move { once.until_noted(traces, leave).await }
     }
 
-    fn once(&self, slot: Slot, orders: mpsc::UnboundedSender<Start>, standing: watch::Sender<Standing>) -> Once {
+    fn once(&self, slot: Slot, orders: mpsc::UnboundedSender<Start>) -> Once {
         let capability = self.store.capability();
         let assignment = Assignment {
             slot,
@@ -156,7 +153,7 @@ impl Guard {
             work: Arc::new(Remote { orders }),
             store: Arc::clone(&self.store),
             clock: Arc::clone(&self.clock),
-            observer: Arc::new(Ear { standing, other: Arc::clone(&self.observer) }),
+            observer: Arc::clone(&self.observer),
             patience: self.patience,
         }
     }
@@ -165,19 +162,19 @@ impl Guard {
 /// Runs the work once, until it ends or is dropped, and tells how.
 async fn attempt<T, E, Fut>(
     start: Start,
-    standing: &watch::Receiver<Standing>,
+    clock: &Arc<dyn Clock>,
     work: &mut impl FnMut(Hold) -> Fut,
 ) -> Ended<T, E>
 where
     Fut: Future<Output = Result<T, E>>,
     E: Display,
 {
-    let Start { run, ending, killed, ended } = start;
+    let Start { run, trust, ending, killed, ended } = start;
     // What the work has spawned with `Hold::token` ends with the work's future, however that ends. A token below that of the
     // drive: only that one says whether the work was asked to end.
     let ending = ending.child_token();
     let _ends = ending.clone().drop_guard();
-    let hold = Hold { run: Arc::new(run), standing: standing.clone(), ending };
+    let hold = Hold { run: Arc::new(run), trust, clock: Arc::clone(clock), ending };
     let runs = AssertUnwindSafe(async { work(hold).await }).catch_unwind();
     let came = tokio::select! {
         biased;

@@ -1,7 +1,6 @@
 //! The two ends of one run: what the work is told of it, and of its lease while it runs; and the work as the task that drives the
 //! slot sees it: started, asked to end and ended in the caller's task, over channels.
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -9,10 +8,9 @@ use futures_util::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::drive::{Renewals, Started, Work};
-use crate::event::Event;
-use crate::observe::Observer;
-use crate::reply::RenewalAnswer;
+use crate::clock::Clock;
+use crate::drive::{Renewals, Started, Work, timers};
+use crate::machine::TrustWindow;
 use crate::slot::{Attempt, Exit, ExitStatus, Fence, RunContext, Slot};
 
 /// How the lease of a run stands.
@@ -21,7 +19,7 @@ use crate::slot::{Attempt, Exit, ExitStatus, Fence, RunContext, Slot};
 pub enum Standing {
     /// It is held, as far as this process can tell.
     Held,
-    /// It could not be renewed in time: another process may start.
+    /// It was not renewed in time, or nothing renews it any more: another process may start.
     InDoubt,
     /// It is another's, or an operator took it: two runs may overlap.
     Lost,
@@ -31,7 +29,9 @@ pub enum Standing {
 #[derive(Clone, Debug)]
 pub struct Hold {
     pub(super) run: Arc<RunContext>,
-    pub(super) standing: watch::Receiver<Standing>,
+    /// How long the lease can be trusted unless it is renewed; closed once the attempt has ended.
+    pub(super) trust: watch::Receiver<Option<TrustWindow>>,
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) ending: CancellationToken,
 }
 
@@ -63,23 +63,38 @@ impl Hold {
         &self.run
     }
 
-    /// How the lease stands now. To be asked before a step that must not be done twice; the fence alone makes it safe.
+    /// The state of the lease now, by the clock: true also right after the process was stopped, or after the work kept the runtime
+    /// from renewing. Ask before a step that must not happen twice; only a resource that checks [`Hold::fence`] makes such a step safe.
+    ///
+    /// [`Standing::InDoubt`] once the attempt has ended, or the runtime that renews the lease.
     pub fn standing(&self) -> Standing {
-        *self.standing.borrow()
+        let trust = *self.trust.borrow();
+        match trust {
+            None => Standing::Lost,
+            Some(trust) if self.trust.has_changed().is_ok() && trust.holds(self.clock.now().mono) => Standing::Held,
+            Some(_) => Standing::InDoubt,
+        }
     }
 
-    /// Returns once the lease is lost or in doubt; never while it is held.
+    /// Returns once [`Hold::standing`] is no longer [`Standing::Held`], and what it is then. Needs a tokio runtime with timers.
     pub async fn lost(&self) -> Standing {
-        let mut standing = self.standing.clone();
-        match standing.wait_for(|standing| *standing != Standing::Held).await {
-            Ok(standing) => *standing,
-            // The run is over: nothing can be lost any more.
-            Err(_) => std::future::pending().await,
+        let mut trust = self.trust.clone();
+        loop {
+            let until = trust.borrow_and_update().map(TrustWindow::deadline);
+            let standing = self.standing();
+            if standing != Standing::Held {
+                return standing;
+            }
+            tokio::select! {
+                _ = trust.changed() => {}
+                () = timers::until(&*self.clock, until) => {}
+            }
         }
     }
 
     /// Returns once the work is asked to end: its timeout has passed, or its lease is lost and the policy is
-    /// [`crate::service::OnLost::Kill`]. Its future is dropped `kill_after` later, or sooner where the lease ends.
+    /// [`crate::service::OnLost::Kill`]. Its future is dropped `kill_after` later, or sooner where the lease ends; not while the process
+    /// or its runtime stands still.
     pub async fn cancelled(&self) {
         self.ending.cancelled().await;
     }
@@ -99,6 +114,8 @@ impl Hold {
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) run: RunContext,
+    /// How long its lease can be trusted.
+    pub(super) trust: watch::Receiver<Option<TrustWindow>>,
     /// Cancelled to ask the work to end.
     pub(super) ending: CancellationToken,
     /// Cancelled to drop it.
@@ -115,11 +132,11 @@ pub(super) struct Remote {
 
 #[async_trait]
 impl Work for Remote {
-    async fn start(&self, run: RunContext, _lease: Renewals) -> Box<dyn Started> {
+    async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started> {
         let (ended, end) = oneshot::channel();
         let (ending, killed) = (CancellationToken::new(), CancellationToken::new());
         // Where the caller is gone, the order is dropped with its end: see `wait`.
-        let _ = self.orders.send(Start { run, ending: ending.clone(), killed: killed.clone(), ended });
+        let _ = self.orders.send(Start { run, trust: lease.trust, ending: ending.clone(), killed: killed.clone(), ended });
         Box::new(Running { ending, killed, end: Some(end), exit: None })
     }
 }
@@ -178,32 +195,4 @@ pub(super) fn interrupted() -> Exit {
 
 pub(super) fn exit(status: ExitStatus, note: Option<String>) -> Exit {
     Exit { note, ..Exit::of(status) }
-}
-
-/// Passes every event on, and what it says of the lease to the work.
-pub(super) struct Ear {
-    pub(super) standing: watch::Sender<Standing>,
-    pub(super) other: Arc<dyn Observer>,
-}
-
-impl fmt::Debug for Ear {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ear").field("other", &self.other).finish_non_exhaustive()
-    }
-}
-
-impl Observer for Ear {
-    fn event(&self, slot: Option<&Slot>, event: &Event) {
-        match event {
-            Event::RunStarted { .. } | Event::LeaseRestored { .. } => drop(self.standing.send_replace(Standing::Held)),
-            // Found by a renewal after all.
-            Event::RenewalAnswered { answer: RenewalAnswer::Renewed } => {
-                self.standing.send_replace(Standing::Held);
-            }
-            Event::LeaseInDoubt { .. } => drop(self.standing.send_replace(Standing::InDoubt)),
-            Event::LeaseLost { .. } => drop(self.standing.send_replace(Standing::Lost)),
-            _ => {}
-        }
-        self.other.event(slot, event);
-    }
 }

@@ -13,9 +13,11 @@
 //!
 //! - **The work runs in the caller's task**, so it may borrow and need not be `Send`. The lease is renewed in a task of its
 //!   own: on a runtime with more than one thread a work that computes for long starves no renewal.
-//! - **A lease that is lost.** [`Hold::standing`] tells, whatever the policy. With [`OnLost::Continue`] (the default: a
+//! - **A lease that is lost.** [`Hold::standing`] reports the loss, whatever the policy. With [`OnLost::Continue`] (the default: a
 //!   repeated run is better than none) nothing else happens. With [`OnLost::Kill`] the work is asked to end
-//!   ([`Hold::cancelled`]) in time, and its future is dropped before another process can start.
+//!   ([`Hold::cancelled`]) in time, and its future is dropped when the lease can no longer be trusted. Neither stops a work whose
+//!   process or runtime stands still: afterwards the work goes on until its next `await`, perhaps beside another process. Such a
+//!   work asks [`Hold::standing`] before each step, and the resource checks [`Hold::fence`].
 //! - **A future that is dropped** stops at its next `await`, and what it has spawned goes on: tie that to [`Hold::token`].
 //! - **Dropping the future of [`Guard::run`]** drops the work, releases the lease and refunds the attempt.
 //! - **A panic of the work** is a failed attempt, is recorded as one, and goes on in the caller.
@@ -62,6 +64,8 @@ mod builder;
 mod guard;
 mod hold;
 mod outcome;
+#[cfg(test)]
+mod standing_tests;
 #[cfg(test)]
 mod tests;
 

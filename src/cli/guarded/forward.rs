@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::drive::{Renewals, Started, Work};
-use crate::exec::{Launcher, Output, Running};
+use crate::exec::{self, Launcher, Output, Running};
 use crate::job::CommandSpec;
 use crate::slot::{Exit, RunContext};
 use crate::store;
@@ -142,7 +142,7 @@ impl Forwarded {
     }
 
     /// Starts it as no attempt at a slot; `label` is what `ps` shows of its shim.
-    pub(super) async fn start_other(&self, label: String, lease: Renewals) -> Box<dyn Started> {
+    pub(super) async fn start_other(&self, label: String, lease: exec::Renewals) -> Box<dyn Started> {
         let numbers = self.signals.for_command();
         let running = self.launcher.launch_other(&self.command, label, lease).await;
         self.hearing(running, numbers)
@@ -173,7 +173,7 @@ struct Hearing {
 impl Work for Forwarded {
     async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started> {
         let numbers = self.signals.for_command();
-        let running = self.launcher.launch(&self.command, &run, lease).await;
+        let running = self.launcher.launch(&self.command, &run, lease.deadline).await;
         self.hearing(running, numbers)
     }
 }

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use nix::unistd::gethostname;
-use tokio::sync::watch;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
@@ -23,7 +22,7 @@ use crate::cli::session::{connect, is_shared};
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, Mono, SystemClock, offset_ms};
 use crate::config::Config;
-use crate::drive::{Account, Entropy, Once, Patience, Started, Traces, Wait, Work, locks, timers};
+use crate::drive::{Account, Entropy, Once, Patience, Renewals, Started, Traces, Wait, Work, locks, timers};
 use crate::exec::Output;
 use crate::job::{CommandSpec, LockKey, NodeName, Policy};
 use crate::machine::Assignment;
@@ -330,7 +329,7 @@ impl Guarded {
         command.env.insert(HOLDS.to_owned(), outer.deeper().to_string());
         let context = outer.context(&self.task, self.node.clone(), SystemClock.now().wall);
         let work = self.work(command);
-        let mut started = work.start(context.clone(), watch::channel(None).1).await;
+        let mut started = work.start(context.clone(), Renewals::none()).await;
         let (exit, timed_out) = end_of(&mut *started, &self.task.spec.policy).await;
         drop(started);
         let unwritten = work.passed_on().await;
