@@ -138,7 +138,9 @@ pub use job::{Concurrency, JobName, NameError, Namespace, NodeName, OnLost};
 #[doc(inline)]
 pub use lock::{Held, LockError, Locks, TryLockError};
 #[doc(inline)]
-pub use service::{BuildError, Guard, GuardBuilder, GuardError, Hold, Run, RunOutcome, Skipped, Standing, Stopped};
+pub use service::{
+    BuildError, Guard, GuardBuilder, GuardError, Hold, Run, RunOutcome, ShutdownError, Skipped, Standing, Stopped,
+};
 #[doc(inline)]
 pub use slot::{Attempt, Fence, Period, Slot};
 #[doc(inline)]

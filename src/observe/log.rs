@@ -53,8 +53,13 @@ impl Observer for LogObserver {
                     "run started without a guard: the store is unreachable and on_store_error is \"run\""
                 );
             }
-            Event::Unstarted { attempt, why, .. } => info!(job, slot = key, attempt, why, "given back unstarted"),
+            Event::Unstarted { attempt, why, .. } => {
+                info!(job, slot = key, attempt, why, "not started: giving the attempt back");
+            }
             Event::RunTimedOut { attempt } => warn!(job, slot = key, attempt, "run timed out: stopping it"),
+            Event::Settled { attempt, outcome: Outcome::GivenBack } => {
+                info!(job, slot = key, attempt, "given back");
+            }
             Event::Settled { attempt, outcome } => {
                 debug!(job, slot = key, attempt, outcome = outcome.as_str(), "recorded");
             }
@@ -186,7 +191,10 @@ fn of_node(event: &Event) {
 fn run_ended(job: &str, slot: &str, event: &Event) {
     let Event::RunEnded { attempt, outcome, exit_code, signal, duration, note } = event else { return };
     let (outcome_word, duration_s) = (outcome.as_str(), in_milliseconds(*duration));
-    if *outcome == Outcome::Success {
+    if *outcome == Outcome::GivenBack {
+        // Given back once the store has confirmed it, which is another line.
+        warn!(job, slot, attempt, exit_code, signal, duration_s, note, "run stopped: giving the attempt back");
+    } else if *outcome == Outcome::Success {
         info!(job, slot, attempt, outcome = outcome_word, duration_s, note, "run ended");
     } else {
         warn!(job, slot, attempt, outcome = outcome_word, exit_code, signal, duration_s, note, "run ended");

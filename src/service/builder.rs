@@ -10,6 +10,7 @@ use crate::job::{Concurrency, JobName, JobSpec, MAX_ATTEMPTS_LIMIT, NameError, N
 use crate::observe::{LogObserver, Observer};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::service::Guard;
+use crate::service::shutdown::Shutdown;
 use crate::slot::Period;
 use crate::store::{self, OpenError, Store, StoreOptions};
 use crate::zone::{Zone, ZoneError};
@@ -244,7 +245,8 @@ impl GuardBuilder {
         let wait = if self.wait.is_zero() { Wait::No } else { Wait::For(self.wait) };
         let patience = Patience { wait, store: self.store_wait, record: None, drain: Duration::ZERO };
         let Self { store, clock, observer, .. } = self;
-        Ok(Guard { store, clock, observer, entropy, node, spec, timetable, patience })
+        let shutdown = Shutdown::default();
+        Ok(Guard { store, clock, observer, entropy, node, spec, timetable, patience, shutdown })
     }
 
     fn limits(&self) -> Result<(), BuildError> {

@@ -17,8 +17,9 @@ use crate::machine::Assignment;
 use crate::observe::Observer;
 use crate::schedule::Timetable;
 use crate::service::hold::{Remote, Start, exit, interrupted};
+use crate::service::shutdown::Shutdown;
 use crate::service::{GuardError, Hold, Run, RunOutcome, Skipped, Stopped};
-use crate::slot::{ExitStatus, Outcome, Slot, Trigger};
+use crate::slot::{Exit, ExitStatus, Outcome, Slot, Trigger};
 use crate::store::{JobEntry, JobOrigin, Store};
 use crate::text;
 
@@ -37,6 +38,7 @@ pub struct Guard {
     pub(super) spec: JobSpec,
     pub(super) timetable: Timetable,
     pub(super) patience: Patience,
+    pub(super) shutdown: Shutdown,
 }
 
 /// How an attempt ended in the caller's task.
@@ -102,17 +104,24 @@ impl Guard {
         }
         let (orders, mut inbox) = mpsc::unbounded_channel();
         let leave = CancellationToken::new();
-        let mut driven = tokio::spawn(self.driven(slot.clone(), orders, leave.clone()));
-        let _leaves = leave.drop_guard();
+        let Some(driven) = self.shutdown.track(self.driven(slot.clone(), orders, leave.clone())) else {
+            return Err(GuardError::ShutDown { slot });
+        };
+        let mut driven = tokio::spawn(driven);
+        let _leaves = leave.clone().drop_guard();
         let mut last = None;
         let account = loop {
             tokio::select! {
                 biased;
-                Some(start) = inbox.recv() => last = Some(attempt(start, &self.clock, &mut work).await),
+                Some(start) = inbox.recv() => last = Some(self.attempt(start, &mut work).await),
                 account = &mut driven => break account.map_err(|error| abandoned(error, &slot))?,
+                // A success is being recorded: a stop now would take it for one that was interrupted.
+                () = self.shutdown.asked(), if !leave.is_cancelled() && !matches!(last, Some(Ended::With(Ok(_)))) => {
+                    leave.cancel();
+                }
             }
         };
-        conclude(account, last)
+        self.conclude(account, last)
     }
 
     /// Drives the slot in a task of its own, notes what was decided, and makes the job known.
@@ -159,30 +168,82 @@ impl Guard {
     }
 }
 
-/// Runs the work once, until it ends or is dropped, and tells how.
-async fn attempt<T, E, Fut>(
-    start: Start,
-    clock: &Arc<dyn Clock>,
-    work: &mut impl FnMut(Hold) -> Fut,
-) -> Ended<T, E>
-where
-    Fut: Future<Output = Result<T, E>>,
-    E: Display,
-{
-    let Start { run, trust, ending, killed, ended } = start;
+impl Guard {
+    /// Runs the work once, until it ends or is dropped, and tells the drive how.
+    async fn attempt<T, E, Fut>(&self, start: Start, work: &mut impl FnMut(Hold) -> Fut) -> Ended<T, E>
+    where
+        Fut: Future<Output = Result<T, E>>,
+        E: Display,
+    {
+        let Start { run, trust, ending, killed, ended } = start;
+        if self.shutdown.is_asked() {
+            return Ended::Dropped;
+        }
     // What the work has spawned with `Hold::token` ends with the work's future, however that ends. A token below that of the
     // drive: only that one says whether the work was asked to end.
     let ending = ending.child_token();
     let _ends = ending.clone().drop_guard();
-    let hold = Hold { run: Arc::new(run), trust, clock: Arc::clone(clock), ending };
-    let runs = AssertUnwindSafe(async { work(hold).await }).catch_unwind();
-    let came = tokio::select! {
-        biased;
-        () = killed.cancelled() => Ended::Dropped,
-        end = runs => end.map_or_else(Ended::Panicked, Ended::With),
-    };
-    // The drive may be gone with its runtime.
-    let _ = ended.send(match &came {
+        let hold = Hold { run: Arc::new(run), trust, clock: Arc::clone(&self.clock), ending: ending.clone() };
+        let asked = async {
+            self.shutdown.asked().await;
+            ending.cancel();
+            std::future::pending().await
+        };
+        let runs = AssertUnwindSafe(async { work(hold).await }).catch_unwind();
+        let came = tokio::select! {
+            biased;
+            () = killed.cancelled() => Ended::Dropped,
+            () = self.shutdown.over() => Ended::Dropped,
+            never = asked => never,
+            end = runs => end.map_or_else(Ended::Panicked, Ended::With),
+        };
+        // Interrupted by the shutdown: without an end from here the drive gives the attempt back once it is told to leave.
+        if !(self.shutdown.is_asked() && matches!(came, Ended::Dropped | Ended::With(Err(_)))) {
+            // The drive may be gone with its runtime.
+            let _ = ended.send(exit_of(&came));
+        }
+        came
+    }
+
+    /// What the caller is told.
+    fn conclude<T, E>(
+        &self,
+        account: Account,
+        last: Option<Ended<T, E>>,
+    ) -> Result<RunOutcome<T, E>, GuardError> {
+        let then = Skipped::of(&account);
+        let Some(ran) = account.last_run() else { return self.unstarted(account, then) };
+        let run = Run::from(ran);
+        Ok(match (ran.outcome, last) {
+            (_, Some(Ended::Panicked(cause))) => std::panic::resume_unwind(cause),
+            (Some(Outcome::Timeout), _) => RunOutcome::Stopped { why: Stopped::Timeout, run },
+            (Some(Outcome::LostLease), _) => RunOutcome::Stopped { why: Stopped::LeaseLost, run },
+            (Some(Outcome::GivenBack), Some(Ended::With(Err(_)) | Ended::Dropped)) => {
+                RunOutcome::Stopped { why: Stopped::ShutDown, run }
+            }
+            (_, Some(Ended::With(Ok(value)))) => RunOutcome::Done { value, run },
+            (_, Some(Ended::With(Err(error)))) => RunOutcome::Failed { error, run, then },
+            (_, Some(Ended::Dropped) | None) => RunOutcome::Stopped { why: Stopped::TooLate, run },
+        })
+    }
+
+    /// No attempt was begun here.
+    fn unstarted<T, E>(&self, account: Account, then: Option<Skipped>) -> Result<RunOutcome<T, E>, GuardError> {
+        let Account { slot, answer, store_error, .. } = account;
+        match (store_error, then) {
+            (Some((kind, message)), _) => Err(GuardError::Store { slot, kind, message }),
+            (None, Some(skipped)) => Ok(RunOutcome::Skipped(skipped)),
+            (None, None) if self.shutdown.is_asked() => Err(GuardError::ShutDown { slot }),
+            // Granted, and given back before the work was called.
+            (None, None) if answer.is_some() => Ok(RunOutcome::Skipped(Skipped::TooLate)),
+            (None, None) => Err(GuardError::Abandoned { slot }),
+        }
+    }
+}
+
+/// How an attempt ended, as the drive records it.
+fn exit_of<T, E: Display>(came: &Ended<T, E>) -> Exit {
+    match came {
         Ended::With(Ok(_)) => exit(ExitStatus::Code(0), None),
         Ended::With(Err(error)) => {
             let said = text::message(&error.to_string(), LONGEST_MESSAGE);
@@ -190,8 +251,7 @@ where
         }
         Ended::Panicked(_) => exit(ExitStatus::Code(101), Some("the work panicked".to_owned())),
         Ended::Dropped => interrupted(),
-    });
-    came
+    }
 }
 
 /// What the driving task left unsaid. Its panic is the observer's, and reaches whoever gave that.
@@ -200,25 +260,4 @@ fn abandoned(error: JoinError, slot: &Slot) -> GuardError {
         Ok(cause) => std::panic::resume_unwind(cause),
         Err(_) => GuardError::Abandoned { slot: slot.clone() },
     }
-}
-
-/// What the caller is told.
-fn conclude<T, E>(account: Account, last: Option<Ended<T, E>>) -> Result<RunOutcome<T, E>, GuardError> {
-    let then = Skipped::of(&account);
-    let Some(ran) = account.last_run() else {
-        return match (account.store_error, then) {
-            (Some((kind, message)), _) => Err(GuardError::Store { slot: account.slot, kind, message }),
-            (None, Some(skipped)) => Ok(RunOutcome::Skipped(skipped)),
-            (None, None) => Err(GuardError::Abandoned { slot: account.slot }),
-        };
-    };
-    let run = Run::from(ran);
-    Ok(match (ran.outcome, last) {
-        (_, Some(Ended::Panicked(cause))) => std::panic::resume_unwind(cause),
-        (Some(Outcome::Timeout), _) => RunOutcome::Stopped { why: Stopped::Timeout, run },
-        (Some(Outcome::LostLease), _) => RunOutcome::Stopped { why: Stopped::LeaseLost, run },
-        (_, Some(Ended::With(Ok(value)))) => RunOutcome::Done { value, run },
-        (_, Some(Ended::With(Err(error)))) => RunOutcome::Failed { error, run, then },
-        (_, Some(Ended::Dropped) | None) => RunOutcome::Stopped { why: Stopped::TooLate, run },
-    })
 }

@@ -19,7 +19,8 @@
 //!   process or runtime stands still: afterwards the work goes on until its next `await`, perhaps beside another process. Such a
 //!   work asks [`Hold::standing`] before each step, and the resource checks [`Hold::fence`].
 //! - **A future that is dropped** stops at its next `await`, and what it has spawned goes on: tie that to [`Hold::token`].
-//! - **Dropping the future of [`Guard::run`]** drops the work, releases the lease and refunds the attempt.
+//! - **Dropping the future of [`Guard::run`]** drops the work; a task of the runtime releases the lease and refunds the attempt.
+//! - **Before the process ends** [`Guard::shutdown`] asks the works to end, and waits until the store knows what became of them.
 //! - **A panic of the work** is a failed attempt, is recorded as one, and goes on in the caller.
 //!
 //! Nothing here plans, starts a process or reads a file.
@@ -64,6 +65,9 @@ mod builder;
 mod guard;
 mod hold;
 mod outcome;
+pub(crate) mod shutdown;
+#[cfg(test)]
+mod shutdown_tests;
 #[cfg(test)]
 mod standing_tests;
 #[cfg(test)]
@@ -79,3 +83,4 @@ pub use builder::{BuildError, GuardBuilder};
 pub use guard::Guard;
 pub use hold::{Hold, Standing};
 pub use outcome::{GuardError, Run, RunOutcome, Skipped, Stopped};
+pub use shutdown::ShutdownError;

@@ -66,6 +66,8 @@ pub enum Stopped {
     LeaseLost,
     /// Nothing could be started any more once the store had granted it; the attempt was given back.
     TooLate,
+    /// The guard was shut down ([`Guard::shutdown`](crate::service::Guard::shutdown)); the attempt was given back.
+    ShutDown,
 }
 
 /// Why the work was not started here.
@@ -97,6 +99,9 @@ pub enum Skipped {
     Early,
     /// The slot is over, by the store's clock.
     Closed,
+    /// The store granted it so late that nothing could be started any more, and the attempt was given back: the slot had ended
+    /// meanwhile, for example.
+    TooLate,
 }
 
 /// Why nothing is known of the slot. Nothing was started.
@@ -126,6 +131,12 @@ pub enum GuardError {
     NoSlot {
         /// The guard's job.
         job: JobName,
+    },
+    /// The guard was shut down, or is shutting down ([`Guard::shutdown`](crate::service::Guard::shutdown)).
+    #[error("{slot} was not started: the guard is shut down")]
+    ShutDown {
+        /// The slot.
+        slot: Slot,
     },
     /// The runtime shut down under the guard. The lease lapses by itself.
     #[error("{slot}: the runtime shut down before the slot was settled")]

@@ -120,7 +120,7 @@ pub(super) fn a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why(pla
     wait::early_in_a_slot(4_000);
     let [node] = place.nodes(["a"], store.url());
     let ended = "the slot ended while it waited for db";
-    let slot = node.says_with("given back unstarted", "why", ended)["slot"].as_str().unwrap().to_owned();
+    let slot = node.says_with("not started: giving the attempt back", "why", ended)["slot"].as_str().unwrap().to_owned();
     let why = wait::until("the verdict is told, and why", || {
         let why = place.json(&["why", &format!("work@{slot}")], store.url());
         let noted = |word: &str| why["decisions"].as_array().unwrap().iter().any(|entry| entry["what"] == word);
@@ -158,7 +158,7 @@ pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(pla
     let [node] = place.nodes(["a"], store.url());
     node.says("waiting for locks");
     assert_eq!(place.cronward(&["pause", "work", "--yes", "--store", store.url()]).code, 0);
-    node.says_with("given back unstarted", "why", "the job was paused while it waited for db");
+    node.says_with("not started: giving the attempt back", "why", "the job was paused while it waited for db");
     wait::until_true("it has left the queue", || queue(place, store) == ["stranger"]);
     assert_eq!(place.cronward(&["resume", "work", "--yes", "--store", store.url()]).code, 0);
     says_again(&node, "waiting for locks", 2);
@@ -167,7 +167,7 @@ pub(super) fn a_pause_and_a_changed_job_end_the_wait_and_the_slot_comes_back(pla
     place.jobs(&file(&changed));
     node.hang_up();
     let why = "this node gave it up while it waited for db";
-    node.says_with("given back unstarted", "why", why);
+    node.says_with("not started: giving the attempt back", "why", why);
     says_again(&node, "waiting for locks", 3);
     assert_eq!(place.runs().len(), 0);
     stranger.goes();
