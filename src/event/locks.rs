@@ -1,4 +1,4 @@
-//! What becomes of the locks that a slot's runs hold, as a node tells it.
+//! What becomes of locks: of those that a slot's runs hold, and of those that a service holds, as attempt 0 of no slot.
 
 use std::time::Duration;
 
@@ -67,6 +67,9 @@ pub struct LockLoss {
     /// The command was not started yet: nothing overlaps.
     #[serde(default, skip_serializing_if = "is_false")]
     pub unstarted: bool,
+    /// What was asked for; empty for an attempt at a slot, whose grant names it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<Demand>,
 }
 
 /// An attempt has left its locks: they are free, or it waits for them no longer.
@@ -86,6 +89,9 @@ pub struct LockLeave {
     /// Why its command was not started; absent where its run is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// What was asked for; empty for an attempt at a slot, whose grant names it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<Demand>,
 }
 
 /// What leaving came to.
@@ -125,12 +131,20 @@ impl LockLoss {
     /// To whoever holds them now.
     pub fn to(attempt: Attempt, to: Option<LockHolder>, killing: bool) -> Self {
         let (to, to_label) = to.map(|to| (to.node, to.label)).unzip();
-        Self { attempt, to, to_label: to_label.unwrap_or_default(), in_doubt: false, killing, unstarted: false }
+        let (to_label, locks) = (to_label.unwrap_or_default(), Vec::new());
+        Self { attempt, to, to_label, in_doubt: false, killing, unstarted: false, locks }
     }
 
     /// Without an answer.
     pub const fn in_doubt(attempt: Attempt, killing: bool) -> Self {
-        Self { attempt, to: None, to_label: String::new(), in_doubt: true, killing, unstarted: false }
+        let to_label = String::new();
+        Self { attempt, to: None, to_label, in_doubt: true, killing, unstarted: false, locks: Vec::new() }
+    }
+
+    /// Of these locks, which no attempt names.
+    #[must_use]
+    pub fn of(self, locks: Vec<Demand>) -> Self {
+        Self { locks, ..self }
     }
 
     /// Of an attempt whose command was not started yet.
@@ -150,7 +164,13 @@ impl LockLeave {
             None => (LeaveAnswer::Untold, None),
         };
         let (by, by_label) = by.map(|by| (by.node, by.label)).unzip();
-        Self { attempt, answer, by, by_label: by_label.unwrap_or_default(), why }
+        Self { attempt, answer, by, by_label: by_label.unwrap_or_default(), why, locks: Vec::new() }
+    }
+
+    /// Of these locks, which no attempt names.
+    #[must_use]
+    pub fn of(self, locks: Vec<Demand>) -> Self {
+        Self { locks, ..self }
     }
 }
 

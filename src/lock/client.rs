@@ -9,7 +9,9 @@ use crate::clock::{Clock, SystemClock};
 use crate::drive::Entropy;
 use crate::job::{LockName, NodeName};
 use crate::resource::{AcquireRequest, Demands, LockRecord, OwnerId};
-use crate::service::BuildError;
+use crate::observe::{LogObserver, Observer};
+use crate::service::shutdown::Shutdown;
+use crate::service::{BuildError, ShutdownError};
 use crate::slot::Token;
 use crate::store::{LockStore, StoreError};
 
@@ -44,6 +46,9 @@ pub(super) struct Client {
     ttl: Duration,
     /// This process, to whom hints are addressed.
     pub(super) instance: Token,
+    pub(super) observer: Arc<dyn Observer>,
+    /// The tasks of its requests.
+    pub(super) shutdown: Shutdown,
     /// Requests that have ended.
     ended: AtomicU32,
 }
@@ -65,6 +70,7 @@ pub struct LocksBuilder {
     ttl: Duration,
     store_wait: Duration,
     clock: Arc<dyn Clock>,
+    observer: Arc<dyn Observer>,
 }
 
 impl LocksBuilder {
@@ -94,20 +100,27 @@ impl LocksBuilder {
         self
     }
 
+    /// The observer of grants, losses, doubts, long waits and late releases; the `tracing` log if not set. The events name no slot, and
+    /// attempt 0.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = observer;
+        self
+    }
+
     /// The client.
     ///
     /// # Errors
     /// [`BuildError`] names what cannot be used.
     pub fn build(self) -> Result<Locks, BuildError> {
-        let Self { store, node, label, ttl, store_wait: patience, clock } = self;
+        let Self { store, node, label, ttl, store_wait: patience, clock, observer } = self;
         let node = NodeName::new(&node)?;
         if !TTL.contains(&ttl) {
             return Err(BuildError::Limit { what: "ttl", bounds: "500 ms to a day" });
         }
         let entropy = Entropy::from_system().map_err(BuildError::Random)?;
         let instance = entropy.token();
-        let ended = AtomicU32::new(0);
-        let shared = Client { store, clock, patience, entropy, node, ttl, instance, ended };
+        let (shutdown, ended) = (Shutdown::default(), AtomicU32::new(0));
+        let shared = Client { store, clock, patience, entropy, node, ttl, instance, observer, shutdown, ended };
         Ok(Locks { shared: Arc::new(shared), owner: None, label: label.into() })
     }
 }
@@ -123,6 +136,7 @@ impl Locks {
             ttl: DEFAULT_TTL,
             store_wait: STORE_WAIT,
             clock: Arc::new(SystemClock),
+            observer: Arc::new(LogObserver),
         }
     }
 
@@ -137,6 +151,33 @@ impl Locks {
     /// The same for an identity that others know too: a program that was started under a lock by another one.
     pub fn owned_by(&self, owner: OwnerId) -> Owner {
         Owner { locks: Self { owner: Some(owner), ..self.clone() }, id: owner }
+    }
+
+    /// Ends every request of this client and of its clones, and returns once the store has confirmed it. Before a process ends it calls
+    /// this: a lock that was only dropped may outlast the process for the TTL.
+    ///
+    /// Nothing more is asked for, and what waits leaves the queue: both answer [`LockError::ShutDown`](crate::lock::LockError::ShutDown).
+    /// [`Held::token`](crate::lock::Held::token) is cancelled, and whoever holds has `grace` to drop or release the lock. A lock that is
+    /// still held then stays held, for its work may go on: it lapses once the process has ended.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    ///
+    /// use cronward::{Locks, StoreOptions, open_locks};
+    ///
+    /// let locks = Locks::builder(open_locks("memory:", StoreOptions::default()).await?, "node-a").build()?;
+    /// drop(locks.mutex("ledger")?.lock().await?);
+    /// locks.shutdown(Duration::from_secs(5)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ShutdownError`] where something is still held, or not confirmed, after `grace`.
+    pub async fn shutdown(&self, grace: Duration) -> Result<(), ShutdownError> {
+        self.shared.shutdown.begin(grace).await
     }
 
     /// Every lock that is known: who holds, and who waits in which order.

@@ -12,6 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::drive::{locks, timers};
 use crate::lock::client::Client;
 use crate::lock::held::{Answered, LeaseView, unknown};
+use crate::lock::report::Report;
 use crate::lock::{Held, LockError, Locks, TryLockError};
 use crate::machine::{LockEnd, LockMachine, LockNews, LockReply, TrustWindow};
 use crate::resource::{Demands, LockHint, LockHold, LockHolder, LockRelease};
@@ -91,6 +92,7 @@ impl Asking {
         // Before the first ask: what is released in between is heard.
         let hints = shared.store.listen(shared.instance);
         let request = locks.asking(demands, queue);
+        let report = Report::begin(Arc::clone(&shared.observer), &request.demands, shared.clock.now().mono);
         let machine = LockMachine::new(request, shared.patience, shared.store.lock_poll(), shared.clock.now());
         let (told_standing, told_trust) = (standing.subscribe(), trust.subscribe());
         let driver = Driver {
@@ -104,8 +106,12 @@ impl Asking {
             lost: lost.clone(),
             _gone: lost.clone().drop_guard(),
             silence,
+            report,
         };
-        tokio::spawn(driver.run(hints, leave.clone()));
+        // Dropped where the client is shut down, and the asker is answered by that.
+        if let Some(task) = locks.shared.shutdown.track(driver.run(hints, leave.clone())) {
+            tokio::spawn(task);
+        }
         let leave = leave.drop_guard();
         Self {
             locks: locks.clone(),
@@ -121,7 +127,9 @@ impl Asking {
     }
 
     async fn outcome(&mut self) -> Granted {
-        (&mut self.asked).await.unwrap_or(Err(TryLockError::Lock(LockError::Abandoned)))
+        let is_shut_down = || self.locks.shared.shutdown.is_asked();
+        let gone = || if is_shut_down() { LockError::ShutDown } else { LockError::Abandoned };
+        (&mut self.asked).await.unwrap_or_else(|_| Err(TryLockError::Lock(gone())))
     }
 
     fn held(self, hold: LockHold) -> Held {
@@ -163,12 +171,13 @@ struct Driver {
     /// Cancels the same with the task, however that ends: what nobody renews is not held.
     _gone: DropGuard,
     silence: watch::Sender<Silence>,
+    report: Report,
 }
 
 impl Driver {
     async fn run(mut self, hints: LockWakeups, leave: CancellationToken) {
-        let (mut hints, mut left) = (Some(hints), false);
-        let clock = Arc::clone(&self.shared.clock);
+        let (mut hints, mut left, mut asked_to_end) = (Some(hints), false, false);
+        let (shared, clock) = (Arc::clone(&self.shared), Arc::clone(&self.shared.clock));
         while self.machine.ended().is_none() {
             self.carry_out();
             tokio::select! {
@@ -177,6 +186,10 @@ impl Driver {
                     left = true;
                     self.lost.cancel();
                     self.machine.handle_leave(clock.now());
+                }
+                () = shared.shutdown.asked(), if !asked_to_end => {
+                    asked_to_end = true;
+                    self.end_for_shutdown();
                 }
                 Some(reply) = self.asks.next() => {
                     self.hear(reply);
@@ -188,13 +201,24 @@ impl Driver {
                 }
                 hint = locks::heard(&mut hints) => self.machine.handle_hint(clock.now(), hint),
                 () = timers::until(&*clock, self.machine.poll_timeout()) => self.machine.handle_timeout(clock.now()),
+                () = timers::until(&*clock, self.report.due()) => self.report.long_wait(),
             }
         }
         self.carry_out();
+        self.report.ended(self.machine.ended());
         self.conclude();
         if self.shared.is_time_to_purge() {
             // What could not be removed now is removed later.
             let _ = self.shared.store.purge_locks().await;
+        }
+    }
+
+    /// What waits leaves; a holder is asked to end.
+    fn end_for_shutdown(&mut self) {
+        self.lost.cancel();
+        if self.outcome.is_some() {
+            self.answer(Err(TryLockError::Lock(LockError::ShutDown)));
+            self.machine.handle_leave(self.shared.clock.now());
         }
     }
 
@@ -205,6 +229,7 @@ impl Driver {
             self.asks.push(Box::pin(locks::ask(Arc::clone(&self.shared.store), action)));
         }
         while let Some(news) = self.machine.poll_news() {
+            self.report.news(self.shared.clock.now().mono, &news);
             self.tell(news);
         }
     }

@@ -28,6 +28,9 @@ pub enum LockError {
     /// What was held is not held any more ([`Held::downgrade`](crate::lock::Held::downgrade)).
     #[error("the lock was lost")]
     Lost,
+    /// The client was shut down, or is shutting down ([`Locks::shutdown`](crate::lock::Locks::shutdown)). Nothing is held.
+    #[error("the client for locks is shut down")]
+    ShutDown,
     /// The runtime ended before the store had answered.
     #[error("the runtime is shutting down")]
     Abandoned,

@@ -8,7 +8,7 @@
 //!   [`Held::standing`] and [`Held::lost`] tell when it could not be renewed, and [`Held::fence`] is the number by which a resource refuses
 //!   whoever stalled past its lease. No lock can stop a paused process: where two at once would do harm, check the fence there.
 //! - **Cancel-safe.** Dropping any future of this module leaves the queue; nothing stays held. Dropping a [`Held`] releases it, from a task of
-//!   the runtime: before a program ends it calls [`Held::release`], or others wait out the TTL. All of it needs a tokio runtime with timers,
+//!   the runtime: before a program ends it calls [`Held::release`] or [`Locks::shutdown`], or others wait out the TTL. All of it needs a tokio runtime with timers,
 //!   and panics outside of one.
 //!
 //! What is promised, what not, and why: `docs/locks.md`.
@@ -54,13 +54,16 @@ mod driver;
 mod error;
 mod held;
 mod primitives;
+mod report;
+#[cfg(test)]
+mod report_tests;
 mod request;
 #[cfg(test)]
 mod tests;
 
 #[doc(inline)]
 pub use crate::resource::{DemandError, LockEntry, LockHolder, LockName, LockRecord, LockRelease, OwnerId};
-pub use crate::service::{BuildError, Standing};
+pub use crate::service::{BuildError, ShutdownError, Standing};
 pub use crate::slot::Fence;
 pub use client::{Locks, LocksBuilder, Owner};
 pub use error::{LockError, RequestError, TryLockError};

@@ -69,9 +69,10 @@ impl Observer for LogObserver {
             }
             // Each minute's sum is told of the node.
             Event::Shed => debug!(job, slot = key, "not started: the node was overloaded until the slot's end"),
-            Event::LockWaiting(_) | Event::LockHeld(_) | Event::LockLost(_) | Event::LockLeft(_) => {
-                locks(job, &key, event);
-            }
+            Event::LockWaiting(_) | Event::LockHeld(_) | Event::LockLost(_) | Event::LockLeft(_) => match slot {
+                Some(_) => locks(job, &key, event),
+                None => service_locks(event),
+            },
             Event::StartDeadlinePassed => warn!(job, slot = key, "not started: the start deadline has passed"),
             Event::Closed { verdict } => closed(job, &key, *verdict),
             Event::Started { .. }
@@ -231,6 +232,36 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
         }
         Event::Overtaken { attempt, by, by_attempt, .. } => {
             error!(job, slot, attempt, by = by.as_str(), by_attempt, "ran concurrently: the slot ran more than once");
+        }
+        _ => {}
+    }
+}
+
+/// Of a request that belongs to no slot.
+fn service_locks(event: &Event) {
+    match event {
+        Event::LockWaiting(wait) => {
+            let (locks, by, label) = (lock_names(&wait.locks), wait.by.as_str(), wait.by_label.as_str());
+            info!(locks, ahead = wait.ahead, by, label, "waiting long for a lock");
+        }
+        Event::LockHeld(grant) => {
+            let (locks, waited_s) = (lock_names(&grant.locks), grant.waited.as_secs_f64());
+            debug!(locks, fence = grant.fence.0, waited_s, "lock held");
+        }
+        Event::LockLost(loss) if loss.in_doubt => {
+            warn!(locks = lock_names(&loss.locks), "lock renewal overdue: another holder may overlap");
+        }
+        Event::LockLost(loss) => {
+            let (to, label) = (loss.to.as_ref().map(NodeName::as_str), loss.to_label.as_str());
+            warn!(locks = lock_names(&loss.locks), to, label, "lock lost: another holder may overlap");
+        }
+        Event::LockLeft(leave) if leave.answer == LeaveAnswer::Released => {
+            debug!(locks = lock_names(&leave.locks), "lock released");
+        }
+        Event::LockLeft(leave) => {
+            let (locks, answer) = (lock_names(&leave.locks), leave.answer.as_str());
+            let (by, label) = (leave.by.as_ref().map(NodeName::as_str), leave.by_label.as_str());
+            warn!(locks, answer, by, label, "lock released too late, or not for certain");
         }
         _ => {}
     }

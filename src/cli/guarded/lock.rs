@@ -206,7 +206,7 @@ fn refused(demands: &Demands, error: &LockError) -> Result<Verdict, Failure> {
         LockError::Store(error) => return Ok(of_silence(error.kind, &error.to_string())),
         LockError::Full => ExitCode::TryAgain,
         LockError::WouldWaitForItself | LockError::Evicted => ExitCode::StoreRefuses,
-        LockError::Demand(_) | LockError::Lost | LockError::Abandoned => {
+        LockError::Demand(_) | LockError::Lost | LockError::Abandoned | LockError::ShutDown => {
             return Err(Failure::Internal(error.to_string()));
         }
     };
