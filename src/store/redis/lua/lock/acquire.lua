@@ -10,10 +10,24 @@ local function draw()
   return number
 end
 
--- Refused because a queue is full, which those that have lapsed anywhere in it do not make it.
+-- After a scan that found a queue full its length alone refuses for so long (ms), or until the first entry lapses.
+local REFUSED_BY_COUNT = 1000
+
+-- Refused because a queue is full. Entries that have lapsed anywhere in the queue do not count, but only a scan finds them, which costs
+-- as much as a hundred refusals. So the time of the next scan is remembered among the spent tokens, where lapsed members are removed, and
+-- among those of which something is under way, for the others go first.
 local function is_full(lock)
-  if others(lock) >= MOST_ENTRIES then entry_at(lock, math.huge) end
-  return others(lock) >= MOST_ENTRIES
+  if others(lock) < MOST_ENTRIES then return false end
+  local scan_at = (tonumber(redis.call('ZSCORE', lock.spent, 'full') or UNSURE) - UNSURE) / 2
+  if scan_at > NOW then return true end
+  entry_at(lock, math.huge)
+  if others(lock) < MOST_ENTRIES then return false end
+  scan_at = NOW + REFUSED_BY_COUNT
+  for _, entry in ipairs(lock.entries) do scan_at = math.min(scan_at, entry.till) end
+  -- With memory full nothing is remembered.
+  local noted = not foreign and redis.pcall('ZADD', lock.spent, text(UNSURE + 2 * scan_at), 'full')
+  if type(noted) == 'number' then outlive(lock.spent, REFUSED_BY_COUNT) end
+  return true
 end
 
 -- Enters every queue with one place. Whatever was left of an earlier entry goes: parts of a request that stood at different places
@@ -27,7 +41,10 @@ local function join()
     end
   end
   for _, lock in ipairs(locks) do
-    if is_full(lock) then return { 'refused', 'full' } end
+    if is_full(lock) then
+      looks = true
+      return { 'refused', 'full' }
+    end
   end
   local place = draw()
   for _, lock in ipairs(locks) do put(lock, new_entry(lock, place, 0)) end
