@@ -34,8 +34,8 @@ pub trait LockStore: Debug + Send + Sync + 'static {
     /// the first time with a new fence, larger than every number before in any of them (K6), and then always with the same.
     ///
     /// Checked in this order: a request that was left, or taken out, is `Refused(Spent)` (K7); a queue that has
-    /// [`MOST_ENTRIES`](crate::resource::MOST_ENTRIES) is `Refused(Full)`; an owner that holds a lock already by another request stands
-    /// beside that, and is `Refused(WaitsForItself)` unless it holds there at once, together with everybody who held before (K9). Where
+    /// [`MOST_ENTRIES`](crate::resource::MOST_ENTRIES) is `Refused(Full)`, and entries that lapsed less than a second ago may
+    /// count; an owner that holds a lock already by another request stands beside that, and is `Refused(WaitsForItself)` unless it holds there at once, together with everybody who held before (K9). Where
     /// an entry of it was lost in one lock, it joins anew in all, with a new place and fence.
     ///
     /// With `queue` false it is told `Held` or nothing of it is written: `Busy`.

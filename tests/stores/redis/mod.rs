@@ -17,6 +17,7 @@ mod changes;
 mod doctor;
 mod keys;
 mod latest;
+mod lock_crowds;
 mod lock_hints;
 mod locks;
 mod memory;
