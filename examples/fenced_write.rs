@@ -36,7 +36,9 @@ impl Report {
 async fn main() -> Result<(), Box<dyn Error>> {
     let clock = ManualClock::at("2026-11-21T14:10:00Z".parse()?);
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::new(clock.clone())));
-    let guard = |node: &str| Guard::builder(Arc::clone(&store), "report", node).clock(Arc::new(clock.clone())).build();
+    let guard = |node: &str| {
+        Guard::builder(Arc::clone(&store), "report", node).clock(Arc::new(clock.clone())).try_once().build()
+    };
     let (slow, quick) = (guard("slow")?, guard("quick")?);
     let (slot, report) = (slow.current_slot()?, Report::default());
 

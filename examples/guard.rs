@@ -39,7 +39,6 @@ async fn serve(store: Arc<dyn Store>, node: String) -> Result<(), Box<dyn Error 
         .period(Period::Fixed(Duration::from_secs(1)))
         .lease_ttl(Duration::from_millis(900))
         .retry_delay(Duration::from_millis(50))
-        .wait(Duration::MAX)
         .build()?;
     // All processes tick at about the same time: at the start of each second.
     let begun = SystemClock.now().wall.timestamp_subsec_nanos();
@@ -58,6 +57,8 @@ async fn serve(store: Arc<dyn Store>, node: String) -> Result<(), Box<dyn Error 
             other => println!("{slot}: {node}: {other:?}"),
         }
     }
+    // What is still held is released before the process ends.
+    guard.shutdown(Duration::from_secs(5)).await?;
     Ok(())
 }
 

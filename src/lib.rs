@@ -18,8 +18,8 @@
 //! ```
 //!
 //! For each slot of a job (the hour, by default) one node claims the slot in a shared store, runs the job, and marks the
-//! slot done. If the run fails or its node dies, another node tries again within the same slot, at most `max_attempts`
-//! times in all. A repeat, an overlap or a miss is never silent.
+//! slot done. If the run fails or its node dies, another node that waits in [`Guard::run_current`] tries again within the same slot,
+//! at most `max_attempts` times in all. A repeat, an overlap or a miss is never silent.
 //!
 //! **What it is not.** Not exactly-once: a lease cannot stop a paused process, so two runs can overlap; the fence number
 //! lets the resource refuse the older one. Not a workflow engine: no dependencies between jobs, no queues.

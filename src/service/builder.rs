@@ -10,6 +10,7 @@ use crate::job::{Concurrency, JobName, JobSpec, MAX_ATTEMPTS_LIMIT, NameError, N
 use crate::observe::{LogObserver, Observer};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::service::Guard;
+use crate::service::look_back::Newest;
 use crate::service::shutdown::Shutdown;
 use crate::slot::Period;
 use crate::store::{self, OpenError, Store, StoreOptions};
@@ -75,8 +76,8 @@ pub struct GuardBuilder {
 
 impl Guard {
     /// A guard for the job of this name on the store at this url, in a process that goes by its host's name, and for the rest as
-    /// a [`GuardBuilder`] makes it: slots of an hour in UTC, three attempts, a lease of a minute. A server that is away now is
-    /// found out by [`Guard::run`]; a file is opened here.
+    /// a [`GuardBuilder`] makes it: slots of an hour in UTC, three attempts, a lease of a minute. While the slot lasts it waits to take
+    /// over from a process that fails or dies. A server that is away now is found out by [`Guard::run`]; a file is opened here.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -116,7 +117,7 @@ impl GuardBuilder {
             policy: Policy { timeout: None, ..Policy::default() },
             clock: Arc::new(SystemClock),
             observer: Arc::new(LogObserver),
-            wait: Duration::ZERO,
+            wait: Duration::MAX,
             store_wait: STORE_WAIT,
         }
     }
@@ -196,11 +197,17 @@ impl GuardBuilder {
         self
     }
 
-    /// How long [`Guard::run`] waits for a slot that another process holds, to take it over, and for another attempt after a
-    /// failure. Zero if not set: one look, one attempt. [`Duration::MAX`]: for as long as the slot lasts, as the daemon does.
+    /// How long [`Guard::run`] waits for a slot that another process holds, to take it over should that process fail or die, and for
+    /// another attempt after a failure. As long as the slot lasts if not set, as the daemon does.
     pub const fn wait(mut self, span: Duration) -> Self {
         self.wait = span;
         self
+    }
+
+    /// One look and at most one attempt for each call of [`Guard::run`]: a slot that another process holds is
+    /// [`Skipped::Held`](crate::service::Skipped::Held) at once. When that process dies, or an attempt fails, only a later call tries again.
+    pub const fn try_once(self) -> Self {
+        self.wait(Duration::ZERO)
     }
 
     /// How long a store that does not answer is asked before [`Guard::run`] gives up, nothing started; 2 s if not set.
@@ -244,9 +251,10 @@ impl GuardBuilder {
         let entropy = Entropy::from_system().map_err(BuildError::Random)?;
         let wait = if self.wait.is_zero() { Wait::No } else { Wait::For(self.wait) };
         let patience = Patience { wait, store: self.store_wait, record: None, drain: Duration::ZERO };
-        let Self { store, clock, observer, .. } = self;
         let shutdown = Shutdown::default();
-        Ok(Guard { store, clock, observer, entropy, node, spec, timetable, patience, shutdown })
+        let (newest, is_scheduled) = (Newest::default(), self.schedule.is_some());
+        let Self { store, clock, observer, .. } = self;
+        Ok(Guard { store, clock, observer, entropy, node, spec, timetable, patience, shutdown, newest, is_scheduled })
     }
 
     fn limits(&self) -> Result<(), BuildError> {

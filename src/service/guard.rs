@@ -17,6 +17,7 @@ use crate::machine::Assignment;
 use crate::observe::Observer;
 use crate::schedule::Timetable;
 use crate::service::hold::{Remote, Start, exit, interrupted};
+use crate::service::look_back::{BACK, LookBack, Newest, SLOTS};
 use crate::service::shutdown::Shutdown;
 use crate::service::{GuardError, Hold, Run, RunOutcome, Skipped, Stopped};
 use crate::slot::{Exit, ExitStatus, Outcome, Slot, Trigger};
@@ -39,6 +40,9 @@ pub struct Guard {
     pub(super) timetable: Timetable,
     pub(super) patience: Patience,
     pub(super) shutdown: Shutdown,
+    pub(super) newest: Newest,
+    /// The ticks are the service's own, and no guess.
+    pub(super) is_scheduled: bool,
 }
 
 /// How an attempt ended in the caller's task.
@@ -79,7 +83,12 @@ impl Guard {
     }
 
     /// Claims the slot, runs the work under its lease, and records how it ended. The work is called once for each attempt
-    /// that is made here: once, unless [`crate::service::GuardBuilder::wait`] allows more.
+    /// that is made here. While another process holds the slot this waits to take over, unless the guard is made with
+    /// [`try_once`](crate::service::GuardBuilder::try_once).
+    ///
+    /// The first claim of a slot also closes the few slots before it that were tried and have no verdict, and with a
+    /// [`schedule`](crate::service::GuardBuilder::schedule) those that were due since the last call and that no process ran: a failed or
+    /// missed slot is recorded and logged, also without a daemon.
     ///
     /// Returns when the store knows the end, or has been away until long after the slot; the success of a work is recorded
     /// for as long as that takes. May be dropped at any time: a run that is in progress is dropped and given back, an end
@@ -124,7 +133,7 @@ impl Guard {
         self.conclude(account, last)
     }
 
-    /// Drives the slot in a task of its own, notes what was decided, and makes the job known.
+    /// Drives the slot in a task of its own, notes what was decided, makes the job known, and closes the slots before.
     fn driven(
         &self,
         slot: Slot,
@@ -137,8 +146,29 @@ impl Guard {
             job_hash: hash::of_job(&self.spec),
             introduction: Some(Introduction { entry, certain: true }),
         };
+        let look_back = self.look_back(&slot);
         let once = self.once(slot, orders);
-        async move { once.until_noted(traces, leave).await }
+        async move {
+            let look_back = async {
+                if let Some(look_back) = look_back {
+                    look_back.run().await;
+                }
+            };
+            tokio::join!(once.until_noted(traces, leave), look_back).0
+        }
+    }
+
+    /// The look back that is due at the first claim of a slot; none at the others.
+    fn look_back(&self, slot: &Slot) -> Option<LookBack> {
+        let (is_newer, before) = self.newest.note(slot);
+        is_newer.then(|| LookBack {
+            store: Arc::clone(&self.store),
+            observer: Arc::clone(&self.observer),
+            node: self.node.clone(),
+            max_attempts: self.spec.policy.max_attempts,
+            slots: self.timetable.older(slot, BACK, SLOTS),
+            due_after: before.filter(|_| self.is_scheduled),
+        })
     }
 
     fn once(&self, slot: Slot, orders: mpsc::UnboundedSender<Start>) -> Once {

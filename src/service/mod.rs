@@ -64,6 +64,10 @@
 mod builder;
 mod guard;
 mod hold;
+mod leaving;
+mod look_back;
+#[cfg(test)]
+mod look_back_tests;
 mod outcome;
 pub(crate) mod shutdown;
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::clock::ManualClock;
+use crate::clock::{Clock, ManualClock, RuntimeClock};
 use crate::job::OnLost;
 use crate::service::{Guard, GuardBuilder, Hold, RunOutcome, Standing};
 use crate::store::StoreOptions;
@@ -41,9 +41,12 @@ async fn a_work_that_stood_still_past_its_lease_is_in_doubt_before_any_task_has_
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_attempt_that_has_ended_holds_nothing_while_the_next_one_does() {
-    let guard = builder(&clock()).retry_delay(Duration::ZERO).wait(Duration::MAX).build().unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(RuntimeClock::at("2026-11-21T14:10:00Z".parse().unwrap()));
+    let store = Arc::new(MemoryStore::new(StoreOptions::default(), Arc::clone(&clock)));
+    let guard = Guard::builder(store, "push", "a").retry_delay(Duration::ZERO).wait(Duration::MAX).clock(clock);
+    let guard = guard.build().unwrap();
     let holds: Mutex<Vec<Hold>> = Mutex::default();
     let answer = guard.run_current(|hold| {
         holds.lock().unwrap().push(hold.clone());

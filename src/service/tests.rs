@@ -50,7 +50,7 @@ impl Bench {
     }
 
     fn on(&self, store: Arc<dyn Store>, node: &str) -> GuardBuilder {
-        Guard::builder(store, "push", node).period(Period::Day).clock(self.clock.clone())
+        Guard::builder(store, "push", node).period(Period::Day).clock(self.clock.clone()).try_once()
     }
 
     async fn record(&self, slot: &Slot) -> SlotRecord {
