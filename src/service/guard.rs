@@ -209,10 +209,10 @@ impl Guard {
         if self.shutdown.is_asked() {
             return Ended::Dropped;
         }
-    // What the work has spawned with `Hold::token` ends with the work's future, however that ends. A token below that of the
-    // drive: only that one says whether the work was asked to end.
-    let ending = ending.child_token();
-    let _ends = ending.clone().drop_guard();
+        // What the work has spawned with `Hold::token` ends with the work's future, however that ends. A token below that of the
+        // drive: only that one says whether the work was asked to end.
+        let ending = ending.child_token();
+        let _ends = ending.clone().drop_guard();
         let hold = Hold { run: Arc::new(run), trust, clock: Arc::clone(&self.clock), ending: ending.clone() };
         let asked = async {
             self.shutdown.asked().await;
@@ -236,11 +236,7 @@ impl Guard {
     }
 
     /// What the caller is told.
-    fn conclude<T, E>(
-        &self,
-        account: Account,
-        last: Option<Ended<T, E>>,
-    ) -> Result<RunOutcome<T, E>, GuardError> {
+    fn conclude<T, E>(&self, account: Account, last: Option<Ended<T, E>>) -> Result<RunOutcome<T, E>, GuardError> {
         let then = Skipped::of(&account);
         let Some(ran) = account.last_run() else { return self.unstarted(account, then) };
         let run = Run::from(ran);

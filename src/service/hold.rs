@@ -136,7 +136,8 @@ impl Work for Remote {
         let (ended, end) = oneshot::channel();
         let (ending, killed) = (CancellationToken::new(), CancellationToken::new());
         // Where the caller is gone, the order is dropped with its end: see `wait`.
-        let _ = self.orders.send(Start { run, trust: lease.trust, ending: ending.clone(), killed: killed.clone(), ended });
+        let _ =
+            self.orders.send(Start { run, trust: lease.trust, ending: ending.clone(), killed: killed.clone(), ended });
         Box::new(Running { ending, killed, end: Some(end), exit: None })
     }
 }

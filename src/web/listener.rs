@@ -7,6 +7,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,6 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::web::bodies;
 use crate::web::door::{Door, Ends};
 use crate::web::seats::{Seat, Seats};
 use crate::web::site::Site;
@@ -137,10 +140,10 @@ impl Serving {
 
     async fn converse(&self, stream: impl AsyncRead + AsyncWrite + Unpin, ends: Ends, seat: &Seat) {
         let door = &self.door;
-        let service = service_fn(move |request| async move {
-            let answering = seat.begin();
+        let service = service_fn(move |request: Request<Incoming>| async move {
+            let (request, answering) = bodies::arrive(seat, request);
             let response = door.answer(ends, request).await;
-            Ok::<_, Infallible>(answering.with(response))
+            Ok::<_, Infallible>(bodies::answer(answering, response))
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())

@@ -22,6 +22,7 @@ mod activity;
 mod answers;
 mod api;
 mod asking;
+mod bodies;
 mod csrf;
 mod described;
 mod detail;

@@ -1,20 +1,11 @@
 //! The connections that there are: so many at the most, and which of them gives way where all are taken.
 
 use std::collections::BTreeMap;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
-use axum::http::header::CONTENT_TYPE;
-use axum::response::Response;
-use hyper::body::{Frame, SizeHint};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-
-/// Bytes of an answer that are handed over to be written at once: of a reader who stands still, so much is kept.
-const PIECE: usize = 16 * 1_024;
 
 /// For an answer that was just begun, when another connection needs the place.
 const LAST_ANSWER: Duration = Duration::from_secs(2);
@@ -51,9 +42,11 @@ struct Guest {
 enum Doing {
     /// It waits for a request.
     Nothing,
-    /// Its answer is being read. Whoever reads none of it holds no place for ever.
+    /// The head of its request has come, and the body is awaited. A client that sends none holds no place for ever.
+    Receiving,
+    /// Its answer is being read, or a part of its stream. A client that reads none of it holds no place for ever.
     Reading,
-    /// Its request is being answered, or it is a stream: those are bounded by themselves, and never give way.
+    /// Its request is being answered, or it is a stream that waits for news: those are bounded by themselves, and never give way.
     Working,
 }
 
@@ -73,7 +66,7 @@ impl Seats {
     }
 
     /// A place for a connection. Where all are taken, the one that has done nothing for the longest time loses its own, or else the one
-    /// whose answer has been read for the longest time; while each is busy, the next waits.
+    /// whose body has been awaited, or whose answer has been read, for the longest time; while each is busy, the next waits.
     pub(super) async fn take(self: &Arc<Self>) -> Option<Seat> {
         let room = loop {
             let can_give_way = self.can_give_way.notified();
@@ -127,10 +120,11 @@ impl Taken {
 }
 
 impl Seat {
-    /// A request came.
-    pub(super) fn begin(&self) -> Answering {
-        self.seats.set(self.id, Doing::Working);
-        Answering { seats: Arc::clone(&self.seats), id: self.id }
+    /// The head of a request came. The place of its answer, and of its body where that is awaited.
+    pub(super) fn begin(&self, is_whole: bool) -> (Option<Arrival>, Answering) {
+        self.seats.set(self.id, if is_whole { Doing::Working } else { Doing::Receiving });
+        let arrival = (!is_whole).then(|| Arrival { seats: Arc::clone(&self.seats), id: self.id });
+        (arrival, Answering { seats: Arc::clone(&self.seats), id: self.id, is_stream: false })
     }
 
     /// How long it may go on when another connection needs its place.
@@ -152,21 +146,42 @@ impl Drop for Seat {
     }
 }
 
+/// A body that is awaited. Once this is dropped all of it has come, or is not wanted, and the connection works.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    seats: Arc<Seats>,
+    id: u64,
+}
+
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        self.seats.set(self.id, Doing::Working);
+    }
+}
+
 /// The answer to one request, until it is dropped: then its connection does nothing.
 #[derive(Debug)]
 pub(super) struct Answering {
     seats: Arc<Seats>,
     id: u64,
+    is_stream: bool,
 }
 
 impl Answering {
-    /// The answer, which is to be written now.
-    pub(super) fn with(self, response: Response) -> Response<AnswerBody> {
-        let is_stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream");
+    /// The answer is to be written now.
+    pub(super) fn write(&mut self, is_stream: bool) {
+        self.is_stream = is_stream;
         if !is_stream {
             self.seats.set(self.id, Doing::Reading);
         }
-        response.map(|body| AnswerBody { body, rest: Bytes::new(), _answering: self })
+    }
+
+    /// A stream whose reader stands still is asked for nothing more after what was handed over last: until it is asked again it is one
+    /// answer that is being read.
+    pub(super) fn polled(&self, has_more: bool) {
+        if self.is_stream {
+            self.seats.set(self.id, if has_more { Doing::Reading } else { Doing::Working });
+        }
     }
 }
 
@@ -176,60 +191,26 @@ impl Drop for Answering {
     }
 }
 
-/// The body of an answer in pieces, so that the connection is known to be busy until the last of them is taken.
-#[derive(Debug)]
-pub(super) struct AnswerBody {
-    body: Body,
-    /// What is left of a frame that was longer than a piece.
-    rest: Bytes,
-    _answering: Answering,
-}
-
-impl HttpBody for AnswerBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let body = self.get_mut();
-        if body.rest.is_empty() {
-            match Pin::new(&mut body.body).poll_frame(context) {
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(data) => body.rest = data,
-                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
-                },
-                other => return other,
-            }
-        }
-        let piece = body.rest.split_to(body.rest.len().min(PIECE));
-        Poll::Ready(Some(Ok(Frame::data(piece))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.rest.is_empty() && self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let rest = self.rest.len() as u64;
-        let (inner, mut hint) = (self.body.size_hint(), SizeHint::new());
-        hint.set_lower(inner.lower().saturating_add(rest));
-        if let Some(upper) = inner.upper() {
-            hint.set_upper(upper.saturating_add(rest));
-        }
-        hint
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use axum::response::IntoResponse;
-    use futures_util::FutureExt;
+    use axum::body::{Body, Bytes};
+    use axum::http::Request;
+    use axum::http::header::CONTENT_TYPE;
+    use axum::response::{IntoResponse, Response};
+    use futures_util::{FutureExt, StreamExt};
     use http_body_util::BodyExt;
 
     use super::*;
+    use crate::web::bodies::{AnswerBody, PIECE, answer, arrive};
 
     /// An answer of that kind, which its reader has not begun to read.
     fn answered(seat: &Seat, kind: &'static str) -> Response<AnswerBody> {
-        seat.begin().with(([(CONTENT_TYPE, kind)], "some text").into_response())
+        answer(begin(seat), ([(CONTENT_TYPE, kind)], "some text").into_response())
+    }
+
+    /// A request without a body.
+    fn begin(seat: &Seat) -> Answering {
+        seat.begin(true).1
     }
 
     fn waits(seats: &Arc<Seats>) -> bool {
@@ -240,7 +221,7 @@ mod tests {
     async fn of_two_that_are_idle_the_one_that_was_busy_later_stays() {
         let seats = Seats::new(2);
         let (first, second) = (seats.take().await.unwrap(), seats.take().await.unwrap());
-        drop(first.begin());
+        drop(begin(&first));
         assert!(waits(&seats));
         assert!(second.end.is_cancelled() && !first.end.is_cancelled());
     }
@@ -249,13 +230,13 @@ mod tests {
     async fn the_one_that_is_idle_for_the_longest_time_gives_way_and_a_busy_one_never() {
         let seats = Seats::new(2);
         let (first, second) = (seats.take().await.unwrap(), seats.take().await.unwrap());
-        let of_first = first.begin();
+        let of_first = begin(&first);
         let mut third = Box::pin(seats.take());
         assert!((&mut third).now_or_never().is_none());
         assert!(second.end.is_cancelled() && !first.end.is_cancelled());
         drop(second);
         let third = third.await.unwrap();
-        let _of_third = third.begin();
+        let _of_third = begin(&third);
         let mut fourth = Box::pin(seats.take());
         assert!((&mut fourth).now_or_never().is_none());
         assert!(!first.end.is_cancelled() && !third.end.is_cancelled(), "both are busy: the next waits");
@@ -272,7 +253,7 @@ mod tests {
         let (first, second) = (seats.take().await.unwrap(), seats.take().await.unwrap());
         let being_read = answered(&first, "text/html");
         assert_eq!((first.farewell(), second.farewell()), (Duration::ZERO, Duration::ZERO));
-        let working = second.begin();
+        let working = begin(&second);
         assert_eq!(second.farewell(), LAST_ANSWER);
         drop(working);
         assert_eq!(second.farewell(), LAST_BYTES);
@@ -281,6 +262,39 @@ mod tests {
         assert!(waits(&seats));
         assert!(first.end.is_cancelled(), "where there is no other");
         drop(being_read);
+    }
+
+    #[tokio::test]
+    async fn a_request_whose_body_does_not_arrive_gives_way_and_one_that_is_whole_does_not() {
+        let seats = Seats::new(2);
+        let (first, second) = (seats.take().await.unwrap(), seats.take().await.unwrap());
+        let nothing = futures_util::stream::pending::<Result<Bytes, std::convert::Infallible>>();
+        let (stalled, _answering) = arrive(&first, Request::new(Body::from_stream(nothing)));
+        let (whole, _other) = arrive(&second, Request::new(Body::from("all of it")));
+        assert_eq!(whole.into_body().collect().await.unwrap().to_bytes(), "all of it");
+        assert!(waits(&seats));
+        assert!(first.end.is_cancelled() && !second.end.is_cancelled());
+        assert_eq!(first.farewell(), Duration::ZERO);
+        drop(stalled);
+    }
+
+    #[tokio::test]
+    async fn a_stream_whose_reader_takes_nothing_more_gives_way() {
+        let seats = Seats::new(1);
+        let only = seats.take().await.unwrap();
+        let news = futures_util::stream::iter([Ok::<_, std::convert::Infallible>("news")]);
+        let stream = Body::from_stream(news.chain(futures_util::stream::pending()));
+        let response = ([(CONTENT_TYPE, "text/event-stream")], stream).into_response();
+        let mut body = answer(begin(&only), response).into_body();
+        assert!(body.frame().await.unwrap().is_ok());
+        assert!(body.frame().now_or_never().is_none(), "it waits for news");
+        assert!(waits(&seats));
+        assert!(!only.end.is_cancelled());
+        let mut stalled = answered(&only, "text/event-stream").into_body();
+        assert!(stalled.frame().await.unwrap().is_ok());
+        // Not asked for more.
+        assert!(waits(&seats));
+        assert!(only.end.is_cancelled());
     }
 
     #[tokio::test]
@@ -300,7 +314,7 @@ mod tests {
         let seats = Seats::new(1);
         let only = seats.take().await.unwrap();
         let text: Vec<u8> = (0..2 * PIECE + 5).map(|at| u8::try_from(at % 251).unwrap()).collect();
-        let response = only.begin().with(text.clone().into_response());
+        let response = answer(begin(&only), text.clone().into_response());
         let mut body = response.into_body();
         let mut read = Vec::new();
         for (length, left) in [(PIECE, PIECE + 5), (PIECE, 5), (5, 0)] {

@@ -120,7 +120,8 @@ pub(super) fn a_slot_that_only_waited_is_missed_uses_no_attempt_and_says_why(pla
     wait::early_in_a_slot(4_000);
     let [node] = place.nodes(["a"], store.url());
     let ended = "the slot ended while it waited for db";
-    let slot = node.says_with("not started: giving the attempt back", "why", ended)["slot"].as_str().unwrap().to_owned();
+    let slot =
+        node.says_with("not started: giving the attempt back", "why", ended)["slot"].as_str().unwrap().to_owned();
     let why = wait::until("the verdict is told, and why", || {
         let why = place.json(&["why", &format!("work@{slot}")], store.url());
         let noted = |word: &str| why["decisions"].as_array().unwrap().iter().any(|entry| entry["what"] == word);
