@@ -12,6 +12,7 @@ mod file;
 mod http;
 mod http_section;
 mod jobs;
+mod limits;
 mod lock_lints;
 mod lock_timetable;
 mod locks;

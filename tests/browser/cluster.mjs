@@ -84,12 +84,14 @@ command = "true"
 schedule = "* * * * * *"
 slot = "tick"
 max_attempts = 1
+concurrency = "allow"
 command = "true"
 
 [jobs.pulse-b]
 schedule = "*/2 * * * * *"
 slot = "tick"
 max_attempts = 1
+concurrency = "allow"
 command = "true"
 
 [jobs.weekly]

@@ -19,9 +19,10 @@ op_timeout = "10s"
 
 [jobs.leaves]
 schedule = "* * * * * *"
-slot = "tick"
+slot = "day"
 lease_ttl = "1m"
-max_attempts = 1
+max_attempts = 9
+retry_delay = "100ms"
 concurrency = "forbid"
 command = "setsid sleep 7 & sleep 600 & sleep 600"
 "#;

@@ -36,6 +36,9 @@ pub(crate) const ENGLISH: WhyTexts = WhyTexts {
             };
             format!("{} {what}", names(nodes))
         },
+        blocker: |slot, node, at, left| {
+            format!(": {slot} is held by node {node}; its lease expires at {at}, in {left}, unless renewed")
+        },
         store_away: |nodes, error| format!("{} could not use the store ({error})", names(nodes)),
         only_on: |wanted, nodes| {
             let (wanted, have) = (wanted.unwrap_or("another label"), if nodes.len() == 1 { "does" } else { "do" });

@@ -257,7 +257,9 @@ fn pending(told: Reasoning<'_>) -> Explanation {
         return Explanation { sentence, fix: nobody.then(|| told.run()) };
     }
     if let Some(why) = told.obstacle() {
-        return Explanation::fixable((t.not_yet)(&why), told.again());
+        // While another slot runs, a trigger is refused as well.
+        let fix = told.blocker.is_none().then(|| told.again());
+        return Explanation { sentence: (t.not_yet)(&why), fix };
     }
     let late = told.span(between(tick, told.now));
     if nobody {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::admin::command_line::CommandLine;
+use crate::admin::why::blocker::Blocker;
 use crate::admin::why::english::holder;
 use crate::admin::why::queued::Queued;
 use crate::admin::words::{ending, zone_name};
@@ -26,6 +27,8 @@ pub(crate) struct Facts {
     pub(crate) queued: Queued,
     /// A ring of waits that the attempt is in, each request for the next; empty where it is in none.
     pub(crate) ring: Vec<DeadlockStep>,
+    /// An older slot of the job that runs, where a node was refused this one for it.
+    pub(crate) blocker: Option<Blocker>,
     /// Why what is not here cannot be read: the store holds what cronward did not write.
     pub(crate) unreadable: Vec<String>,
     /// The job's last pause.

@@ -1,12 +1,13 @@
 //! What each node decided on a slot, in order, and one sentence that says why it ran or did not.
 //!
-//! - `facts` is what is known, with where an attempt stands in the queues of its locks (`queued`); and the store's record and the nodes'
-//!   decision log in one order.
+//! - `facts` is what is known, with where an attempt stands in the queues of its locks (`queued`) and which slot blocks this one
+//!   (`blocker`); and the store's record and the nodes' decision log in one order.
 //! - `explain` makes the sentence and names the command that fixes it; `obstacle` and `locks` make parts of it.
 //! - `texts` is which sentences there are, `english` what they say; other languages stand with the pages that show them.
 //!
 //! All but the reading here are pure: values in, values out. They work from the record alone where there is no decision log.
 
+mod blocker;
 mod english;
 mod explain;
 mod facts;
@@ -49,6 +50,7 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
     let pauses = session.store.pauses().await?;
     let (now, nodes) = session.store.nodes().await?;
     let (queued, ring) = queues(session, job, &record).await?;
+    let blocker = blocker::find(session, job, &record, &pages).await?;
     let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
     Ok(Facts {
         tick: job.first_tick(&record.slot),
@@ -56,6 +58,7 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
         unreadable,
         queued,
         ring,
+        blocker,
         pause: pauses.into_iter().find(|(name, _)| *name == job.entry.name).map(|(_, pause)| pause),
         job: job.entry.clone(),
         has_command: job.spec.is_some(),

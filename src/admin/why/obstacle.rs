@@ -1,7 +1,9 @@
 //! Why no node claimed a slot, by what those that tried have noted.
 
+use crate::admin::why::blocker::Blocker;
 use crate::admin::why::facts::Facts;
 use crate::admin::why::texts::{ClaimObstacle, WhyTexts};
+use crate::clock::later;
 use crate::job::NodeName;
 use crate::slot::Decision;
 
@@ -28,7 +30,8 @@ pub(super) fn obstacle(facts: &Facts, t: &WhyTexts) -> Option<String> {
     for (is, what) in kinds {
         let nodes = facts.who(is);
         if !nodes.is_empty() {
-            told.push((t.claim.kept)(&names(&nodes), what));
+            let blocker = if what == ClaimObstacle::Blocked { blocker(facts, t) } else { String::new() };
+            told.push((t.claim.kept)(&names(&nodes), what) + &blocker);
         }
     }
     let is_passed = |decision: &Decision| matches!(decision, Decision::NotSelected { .. });
@@ -41,6 +44,14 @@ pub(super) fn obstacle(facts: &Facts, t: &WhyTexts) -> Option<String> {
         told.push((t.claim.only_on)(wanted, &names(&passed)));
     }
     (!told.is_empty()).then(|| told.join(t.and))
+}
+
+/// Which slot it is, and when its lease expires; empty where no slot is known to be in the way any more.
+fn blocker(facts: &Facts, t: &WhyTexts) -> String {
+    facts.blocker.as_ref().map_or_else(String::new, |Blocker { slot, node, remaining }| {
+        let at = facts.at(later(facts.now, *remaining));
+        (t.claim.blocker)(&slot.to_string(), node.as_str(), &at, &(t.span)(*remaining))
+    })
 }
 
 fn names<'a>(nodes: &[&'a NodeName]) -> Vec<&'a str> {

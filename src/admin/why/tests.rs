@@ -28,6 +28,7 @@ pub(crate) fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Fact
         unreadable: Vec::new(),
         queued: Queued::Nowhere,
         ring: Vec::new(),
+        blocker: None,
         pause: None,
         job: fixture::entry("billing"),
         has_command: true,
@@ -454,4 +455,26 @@ async fn the_store_is_asked_for_record_notes_pause_and_who_is_alive() {
     assert_eq!(found.tick, Some(at("2026-11-21T12:00:00Z")));
     let unknown = facts(&session, &"biling".parse().unwrap(), CommandLine::default()).await.err().unwrap();
     assert_eq!(unknown.to_string(), "no job biling: did you mean billing?");
+}
+
+#[tokio::test]
+async fn a_slot_that_an_older_one_blocks_names_it_and_when_its_lease_expires() {
+    let mut scene = Scene::at("2026-11-21T12:59:30Z");
+    scene.register("billing", "0 * * * *").await;
+    scene.claim("billing", "b").await;
+    scene.clock.advance(std::time::Duration::from_secs(40));
+    let slot = scene.request("billing", "a").slot;
+    scene.store.note(&[(slot, page("a", &[Decision::Blocked { by: Some(node("b")) }]))]).await.unwrap();
+    let read = async |scene: &Scene| {
+        let session = scene.session().await;
+        said(&facts(&session, &"billing".parse().unwrap(), CommandLine::default()).await.unwrap())
+    };
+    assert_eq!(
+        read(&scene).await,
+        "the slot has not run yet: node a found another slot of the job still running: billing@2026-11-21T12Z is held by \
+         node b; its lease expires at 13:00:30, in 20s, unless renewed"
+    );
+    scene.clock.advance(std::time::Duration::from_secs(30));
+    let told = read(&scene).await;
+    assert!(told.contains("another slot of the job still running\ncronward trigger "), "{told}");
 }

@@ -127,6 +127,8 @@ pub(crate) struct AttemptReasons {
 pub(crate) struct ClaimReasons {
     /// Which nodes, what kept them.
     pub(crate) kept: fn(&[&str], ClaimObstacle) -> String,
+    /// Of a slot that blocks another: its name, its node, when its lease expires, and in which time.
+    pub(crate) blocker: fn(&str, &str, &str, &str) -> String,
     /// Which nodes, and the error of the store.
     pub(crate) store_away: fn(&[&str], &str) -> String,
     /// Which label is wanted, and which nodes lack it.

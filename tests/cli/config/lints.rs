@@ -108,7 +108,7 @@ fn the_default_lease_of_a_short_slot_is_a_third_of_it() {
     assert_eq!(ttl(&scheduled("0,20 * * * * *", "slot = \"tick\"")), 6_666);
     assert_eq!(ttl(&scheduled("59 59 23 * * *", "slot = \"tick\"")), 60_000);
     assert_eq!(ttl(&scheduled("* * * * * *", "slot = \"tick\"")), 500, "never below what a lease can be");
-    assert_eq!(ttl(&scheduled("* * * * * *", "slot = \"tick\"\nlease_ttl = \"9s\"")), 9_000);
+    assert_eq!(ttl(&scheduled("*/20 * * * * *", "slot = \"tick\"\nlease_ttl = \"9s\"")), 9_000);
     assert_eq!(ttl(&format!("[defaults]\nlease_ttl = \"7s\"\n{}", scheduled("* * * * *", "slot = \"minute\""))), 7_000);
 }
 
@@ -246,5 +246,46 @@ fn a_file_without_jobs_is_told() {
     for text in ["", "# nothing\n", "[jobs]\n", "[node]\n"] {
         warns(text, "1:1 no-jobs: there are no jobs in the file");
         assert!(config(text).jobs.is_empty());
+    }
+}
+
+#[test]
+fn a_lease_longer_than_the_slot_is_an_error_because_it_blocks_the_later_slots() {
+    let minute = |lines: &str| scheduled("* * * * *", &format!("slot = \"minute\"\n{lines}"));
+    let text = minute("lease_ttl = \"10m\"");
+    tells(
+        &text,
+        "5:13 blocking-lease: lease_ttl = 10m is longer than the slot of 1m: after a crash the lease would block the slots \
+         that follow (write lease_ttl = \"20s\" in the job, or leave lease_ttl out of the file)",
+    );
+    assert!(report(&text).has_errors());
+    // Whatever reads the file refuses it: a start, a reload, a command of one job.
+    assert!(cronward::config::parse("jobs.toml", text, &super::env()).is_err());
+    tells(&scheduled("0 9,10 * * *", "slot = \"tick\"\nlease_ttl = \"2h\""), "5:13 blocking-lease");
+    let inherited = format!("[defaults]\nlease_ttl = \"5m\"\n{}", minute(""));
+    tells(&inherited, "3:7 blocking-lease: lease_ttl = 5m is longer than the slot of 1m");
+    for lease in ["60s", "1s"] {
+        is_fine(&format!("[store]\nop_timeout = \"100ms\"\n{}", minute(&format!("lease_ttl = {lease:?}"))));
+    }
+    warns(
+        &minute("lease_ttl = \"10m\"\nconcurrency = \"allow\""),
+        "5:13 long-lease: lease_ttl = 10m is longer than the slot of 1m: after a crash no other node takes the slot over",
+    );
+}
+
+#[test]
+fn the_default_lease_never_exceeds_the_slot() {
+    for (schedule, period, slot) in [
+        ("* * * * *", "minute", 60),
+        ("0 * * * *", "hour", 3_600),
+        ("0 0 * * *", "day", 86_400),
+        ("* * * * * *", "tick", 1),
+        ("*/2 * * * * *", "tick", 2),
+        ("0 9,10 * * *", "tick", 3_600),
+        ("0 0 29 2 *", "tick", 86_400),
+    ] {
+        let text = scheduled(schedule, &format!("slot = {period:?}"));
+        let ttl = config(&text).jobs.values().next().unwrap().policy.lease_ttl;
+        assert!(ttl <= std::time::Duration::from_secs(slot), "{schedule} {period}: {ttl:?}");
     }
 }

@@ -39,7 +39,8 @@ pub(super) fn three_nodes_do_ten_slots_once_each_when_slots_have_a_fixed_length(
 pub(super) fn scripts_that_the_server_forgets_all_the_time_harm_no_slot(place: &Place) {
     let server = RedisServer::start();
     // Nothing but a lost script may fail a call: the flood keeps the machine busy.
-    let patient = format!("{}\nlease_ttl = \"30s\"", jobs::every(2));
+    // So long a lease is allowed only where it blocks no other slot.
+    let patient = format!("{}\nlease_ttl = \"30s\"\nconcurrency = \"allow\"", jobs::every(2));
     place.jobs(&jobs::file(&format!("[store]\nop_timeout = \"10s\"\n{}", jobs::recorded("beat", &patient, 0.1, 0))));
     let begun = Instant::now();
     let nodes = place.nodes(["a", "b"], &server.url());

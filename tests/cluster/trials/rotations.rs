@@ -108,7 +108,9 @@ pub(super) fn a_password_that_is_written_before_the_old_one_goes_is_taken_by_a_s
 
 pub(super) fn a_url_of_another_store_or_a_wrong_password_leaves_the_old_one_in_use_and_says_so(place: &Place) {
     let (server, other) = (guarded(place), RedisServer::start());
-    write_jobs(place, &jobs::recorded("beat", &jobs::every(2), 0.1, 0));
+    // So long a lease is allowed only where it blocks no other slot.
+    let beat = format!("{}\nconcurrency = \"allow\"", jobs::every(2));
+    write_jobs(place, &jobs::recorded("beat", &beat, 0.1, 0));
     let node = node(place);
     place.run_number(1);
     other.allow(&documented_permissions());
