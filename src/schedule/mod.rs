@@ -1,6 +1,7 @@
 //! From a cron expression to ticks, from ticks to slots, and which of them to arm next. Pure: time comes in.
 
 mod closer;
+mod dialects;
 mod expression;
 mod lint;
 mod pattern;

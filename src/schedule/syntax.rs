@@ -8,6 +8,7 @@ use chrono::{DateTime, TimeDelta};
 use croner::describe::Language;
 use croner::parser::CronParser;
 
+use super::dialects;
 use super::pattern::{Pattern, Set};
 
 /// The longest expression. Sixty minutes as a list take 170 characters.
@@ -79,7 +80,7 @@ pub(super) struct Field {
 }
 
 const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
-const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
+pub(super) const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
 pub(super) const FIELDS: [Field; 6] = [
     Field { name: "second", least: 0, most: 59, names: &[] },
@@ -114,6 +115,7 @@ pub(super) fn compile(expression: &str) -> Result<Compiled, SyntaxError> {
     if let Some(odd) = odd {
         return Err(SyntaxError::new(format!("holds the character {odd:?}"), FORM));
     }
+    dialects::zone_within(expression)?;
     let text = expression.trim().to_ascii_uppercase();
     let spelled = if text.starts_with('@') { nickname(&text)? } else { &*text };
     let fields: Vec<&str> = spelled.split_ascii_whitespace().collect();
@@ -129,6 +131,7 @@ pub(super) fn compile(expression: &str) -> Result<Compiled, SyntaxError> {
         }
         _ => return Err(SyntaxError::new(format!("has {} fields", fields.len()), FORM)),
     };
+    dialects::quartz_weekday(fields[3], fields[5])?;
     build(fields)
 }
 
@@ -173,11 +176,26 @@ fn build(fields: [&str; 6]) -> Result<Compiled, SyntaxError> {
     })?;
     let pattern = Pattern::of(&cron.pattern);
     if pattern.next((DateTime::UNIX_EPOCH - TimeDelta::seconds(1)).naive_utc()).is_none() {
-        return Err(SyntaxError::new("never fires: no date fits", "check the day against the month: 31 2 is no date"));
+        return Err(SyntaxError::new("never fires: no date fits", missing_date(day, pattern.months)));
     }
     let full = [(pattern.seconds, 60), (pattern.minutes, 60), (pattern.hours, 24)];
     let interval = fields.iter().zip(full).any(|(text, (set, all))| text.contains('*') || set.len() == all);
     Ok(Compiled { pattern, fixed: !interval, fields: joined.into() })
+}
+
+/// What to write where the months that are named have no such day.
+fn missing_date(days: &str, months: Set) -> String {
+    let length = |month: u32| match month {
+        2 => 29,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let longest = months.values().map(length).max().unwrap_or(31);
+    let number = |item: &str| item.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok();
+    match days.split(',').filter_map(number).min().filter(|first| *first > longest) {
+        Some(first) => format!("the months named have no day {first}: write at most {longest}, or L for the last day"),
+        None => "check the days against the months".to_owned(),
+    }
 }
 
 /// croner takes the second name of a range for the Sunday after the week, so that `SUN-SUN` would be every day.
@@ -333,9 +351,9 @@ mod tests {
             (", * * * *", "minute \",\"", "comma"),
             ("*/0 * * * *", "minute \"*/0\"", "0 to 59"),
             ("-1 * * * *", "minute \"-1\"", "0 to 59"),
-            ("0 0 31 2 *", "never fires", "31 2"),
-            ("0 0 30,31 FEB *", "never fires", "31 2"),
-            ("0 0 31 4,6,9,11 *", "never fires", "31 2"),
+            ("0 0 31 2 *", "never fires", "no day 31: write at most 29, or L"),
+            ("0 0 30,31 FEB *", "never fires", "no day 30: write at most 29"),
+            ("0 0 31 4,6,9,11 *", "never fires", "no day 31: write at most 30"),
             ("0 * * * *\n", "'\\n'", "5 fields"),
             ("０ * * * *", "'０'", "5 fields"),
         ] {

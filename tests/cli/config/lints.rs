@@ -289,3 +289,24 @@ fn the_default_lease_never_exceeds_the_slot() {
         assert!(ttl <= std::time::Duration::from_secs(slot), "{schedule} {period}: {ttl:?}");
     }
 }
+
+#[test]
+fn weekday_numbers_of_quartz_and_a_zone_in_the_schedule_are_errors_with_what_to_write() {
+    let text = scheduled("0 0 2 ? * 2-6", "slot = \"day\"");
+    assert!(report(&text).has_errors());
+    tells(
+        &text,
+        "2:12 bad-schedule: schedule: day-of-week \"2-6\" beside day-of-month \"?\" is Quartz's notation, whose numbers are other days \
+         than cron's (write names: Quartz counts 1 = Sunday, so 2-6 is MON-FRI there)",
+    );
+    tells(
+        &scheduled("CRON_TZ=Europe/Berlin 0 9 * * *", "slot = \"day\""),
+        "2:12 bad-schedule: schedule: holds the time zone \"Europe/Berlin\", which has a key of its own (write schedule = \"0 9 * * \
+         *\" and timezone = \"Europe/Berlin\"; on a command line --timezone Europe/Berlin)",
+    );
+    tells(
+        &scheduled("0 0 30 2 *", ""),
+        "2:12 bad-schedule: schedule: never fires: no date fits (the months named have no day 30: write at most 29, or L for the last \
+         day)",
+    );
+}
