@@ -8,7 +8,7 @@ use crate::config::StoreConfig;
 use crate::config::context::Context;
 use crate::config::jobs::Draft;
 use crate::config::notation::format_duration;
-use crate::job::{Backoff, CLOCK_SKEW, Concurrency, OnLost, Policy};
+use crate::job::{Backoff, CLOCK_SKEW, Concurrency, OnLost, Policy, RetryPolicy};
 use crate::schedule::Timetable;
 use crate::slot::Period;
 
@@ -92,6 +92,8 @@ pub(super) fn check(ctx: &Context<'_>, draft: &Draft, timetable: &Timetable, sto
     if let Some(slot) = slot_length(ctx, draft, timetable) {
         timeout(ctx, draft, slot);
         waits(ctx, draft, slot);
+        start_deadline(ctx, draft, slot);
+        attempts(ctx, draft, slot);
     }
 }
 
@@ -135,6 +137,46 @@ fn timeout(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
         let message = format!("timeout = {limit} is longer than the slot of {slot}: a long run holds up the next slot");
         ctx.warn("long-timeout", place, message, "shorten it, or write concurrency = \"allow\" or \"replace\"");
     }
+}
+
+/// No attempt begins after the slot's end, whatever the deadline is.
+fn start_deadline(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
+    let Some(deadline) = draft.spec.policy.start_deadline.filter(|deadline| *deadline >= slot) else { return };
+    let Some(place) = said_with_slot(draft, "start_deadline") else { return };
+    let (deadline, slot) = (format_duration(deadline), format_duration(slot));
+    let message = format!("start_deadline = {deadline} has no effect: the slot of {slot} ends first");
+    ctx.note("idle-deadline", place, message, "shorten it, or leave it out");
+}
+
+/// Attempts whose waits are longer than the slot are never made, even if each fails at once.
+fn attempts(ctx: &Context<'_>, draft: &Draft, slot: Duration) {
+    let Policy { max_attempts, retry, .. } = &draft.spec.policy;
+    let fitting = attempts_within(retry, slot, *max_attempts);
+    // That nothing is retried is a warning of its own.
+    if fitting >= *max_attempts || fitting < 2 {
+        return;
+    }
+    let keys = ["max_attempts", "retry_delay", "retry_backoff"];
+    let own = keys.iter().find_map(|key| draft.own(key));
+    let Some(place) = own.or_else(|| keys.iter().find_map(|key| draft.place(key))) else { return };
+    let (delay, shown) = (format_duration(retry.delay), format_duration(slot));
+    let message = format!(
+        "max_attempts = {max_attempts} is never reached: with retry_delay = {delay} at most {fitting} attempts fit in the slot of {shown}"
+    );
+    ctx.note("few-attempts", place, message, format!("write max_attempts = {fitting}, or shorten retry_delay"));
+}
+
+/// How many attempts begin within a slot, the first at its start, each of the others after the wait that follows the one before;
+/// at most so many.
+fn attempts_within(retry: &RetryPolicy, slot: Duration, most: u32) -> u32 {
+    let mut begins = Duration::ZERO;
+    for attempt in 1..most {
+        begins = begins.saturating_add(retry.delay_after(attempt));
+        if begins >= slot {
+            return attempt;
+        }
+    }
+    most
 }
 
 fn waits(ctx: &Context<'_>, draft: &Draft, slot: Duration) {

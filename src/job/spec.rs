@@ -150,6 +150,19 @@ pub struct RetryPolicy {
     pub max_delay: Duration,
 }
 
+impl RetryPolicy {
+    /// The wait after the `failures`-th failure of a slot (1-based), on every node.
+    pub fn delay_after(&self, failures: u32) -> Duration {
+        match self.backoff {
+            Backoff::Fixed => self.delay,
+            Backoff::Exponential => {
+                let doublings = failures.saturating_sub(1).min(31);
+                self.delay.saturating_mul(1_u32 << doublings).min(self.max_delay.max(self.delay))
+            }
+        }
+    }
+}
+
 /// How the wait between attempts grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -306,6 +319,24 @@ mod tests {
             assert_eq!(delay.as_millis(), delay_ms, "{slot_ms}");
         }
         assert_eq!(Policy::default().retry.delay, Policy::default_retry_delay(Duration::MAX));
+    }
+
+    fn retry(backoff: Backoff) -> RetryPolicy {
+        RetryPolicy { delay: Duration::from_secs(10), backoff, max_delay: Duration::from_secs(60) }
+    }
+
+    #[test]
+    fn a_fixed_wait_stays_and_an_exponential_one_doubles_up_to_its_cap() {
+        let fixed = [1, 2, 9].map(|n| retry(Backoff::Fixed).delay_after(n).as_secs());
+        assert_eq!(fixed, [10, 10, 10]);
+        let doubled = [1, 2, 3, 4, 999].map(|n| retry(Backoff::Exponential).delay_after(n).as_secs());
+        assert_eq!(doubled, [10, 20, 40, 60, 60]);
+    }
+
+    #[test]
+    fn a_cap_below_the_delay_does_not_shorten_the_delay() {
+        let policy = RetryPolicy { max_delay: Duration::from_secs(1), ..retry(Backoff::Exponential) };
+        assert_eq!(policy.delay_after(5).as_secs(), 10);
     }
 
     #[test]

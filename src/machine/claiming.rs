@@ -348,7 +348,7 @@ impl SlotMachine {
             token: lease.token.first_digits(),
             trigger: lease.trigger,
             lease_ttl: lease.ttl,
-            retry_delay: pace::retry_delay(&policy.retry, used),
+            retry_delay: policy.retry.delay_after(used),
             poll,
             on_lost: policy.on_lost,
             past: self.assignment.past,

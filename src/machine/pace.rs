@@ -2,21 +2,8 @@
 
 use std::time::Duration;
 
-use crate::job::{Backoff, RetryPolicy};
-
 /// After a release everybody looks; half of the 100 ms that the protocol allows from the end of a wait to a start.
 pub(super) const SPREAD_RELEASE: Duration = Duration::from_millis(50);
-
-/// The wait that everybody keeps after the `failures`-th failure of a slot (1-based).
-pub(super) fn retry_delay(policy: &RetryPolicy, failures: u32) -> Duration {
-    match policy.backoff {
-        Backoff::Fixed => policy.delay,
-        Backoff::Exponential => {
-            let doublings = failures.saturating_sub(1).min(31);
-            policy.delay.saturating_mul(1_u32 << doublings).min(policy.max_delay.max(policy.delay))
-        }
-    }
-}
 
 /// What the failing node waits on top, so that another node gets the retry: a quarter of the delay, at least the time
 /// that others need to notice (two polls of a store without wake-ups), at most five seconds.
@@ -71,24 +58,6 @@ pub(super) fn mix(seed: u128, count: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn policy(backoff: Backoff) -> RetryPolicy {
-        RetryPolicy { delay: Duration::from_secs(10), backoff, max_delay: Duration::from_secs(60) }
-    }
-
-    #[test]
-    fn a_fixed_wait_stays_and_an_exponential_one_doubles_up_to_its_cap() {
-        let fixed = [1, 2, 9].map(|n| retry_delay(&policy(Backoff::Fixed), n).as_secs());
-        assert_eq!(fixed, [10, 10, 10]);
-        let doubled = [1, 2, 3, 4, 999].map(|n| retry_delay(&policy(Backoff::Exponential), n).as_secs());
-        assert_eq!(doubled, [10, 20, 40, 60, 60]);
-    }
-
-    #[test]
-    fn a_cap_below_the_delay_does_not_shorten_the_delay() {
-        let policy = RetryPolicy { max_delay: Duration::from_secs(1), ..policy(Backoff::Exponential) };
-        assert_eq!(retry_delay(&policy, 5).as_secs(), 10);
-    }
 
     #[test]
     fn the_failing_node_waits_longer_than_any_other_needs_to_notice() {

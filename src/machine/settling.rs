@@ -112,7 +112,7 @@ impl SlotMachine {
     fn settle(&mut self, now: Now, (mut hold, unstarted): (Hold, bool), outcome: Outcome, record: RunRecord) {
         let policy = &self.assignment.policy;
         let last = hold.used >= policy.max_attempts;
-        let retry_after = if last { Duration::ZERO } else { pace::retry_delay(&policy.retry, hold.used) };
+        let retry_after = if last { Duration::ZERO } else { policy.retry.delay_after(hold.used) };
         let until = self.end.max(now.mono) + policy.done_ttl_for(&self.assignment.slot);
         if outcome != Outcome::Success {
             // Nothing is done under the lease any more; letting it lapse would be right, releasing it is sooner.

@@ -25,7 +25,8 @@ fn zone_variable(word: &str) -> Option<&str> {
 /// `Europe/Berlin`, not `MON/2`.
 fn is_zone(word: &str) -> bool {
     let begins_with_letter = |part: &str| part.starts_with(|c: char| c.is_ascii_alphabetic());
-    let is_place = word.split_once('/').is_some_and(|(area, city)| begins_with_letter(area) && begins_with_letter(city));
+    let is_place =
+        word.split_once('/').is_some_and(|(area, city)| begins_with_letter(area) && begins_with_letter(city));
     is_place || ["UTC", "GMT"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
@@ -39,7 +40,9 @@ pub(super) fn quartz_weekday(day: &str, weekday: &str) -> Result<(), SyntaxError
         return Ok(());
     }
     Err(SyntaxError::new(
-        format!("day-of-week {weekday:?} beside day-of-month \"?\" is Quartz's notation, whose numbers are other days than cron's"),
+        format!(
+            "day-of-week {weekday:?} beside day-of-month \"?\" is Quartz's notation, whose numbers are other days than cron's"
+        ),
         format!("write names: Quartz counts 1 = Sunday, so {weekday} is {names} there"),
     ))
 }
@@ -80,7 +83,10 @@ mod tests {
         ] {
             for fields in [format!("0 0 2 ? * {weekday}"), format!("0 2 ? * {weekday}")] {
                 let (message, hint) = fault(&fields);
-                assert!(message.starts_with(&format!("day-of-week {weekday:?} beside day-of-month \"?\"")), "{message}");
+                assert!(
+                    message.starts_with(&format!("day-of-week {weekday:?} beside day-of-month \"?\"")),
+                    "{message}"
+                );
                 assert_eq!(hint, format!("write names: Quartz counts 1 = Sunday, so {weekday} is {names} there"));
             }
         }
@@ -120,7 +126,8 @@ mod tests {
         ] {
             let (message, hint) = fault(text);
             assert_eq!(message, format!("holds the time zone {zone:?}, which has a key of its own"));
-            let expected = format!("write schedule = {rest:?} and timezone = {zone:?}; on a command line --timezone {zone}");
+            let expected =
+                format!("write schedule = {rest:?} and timezone = {zone:?}; on a command line --timezone {zone}");
             assert_eq!(hint, expected, "{text}");
         }
         assert!(fault("0 0 * * MON/2").0.contains("day-of-week"), "a step is no zone");

@@ -291,6 +291,43 @@ fn the_default_lease_never_exceeds_the_slot() {
 }
 
 #[test]
+fn a_start_deadline_that_the_slot_ends_before_is_noted() {
+    let text = job("start_deadline = \"2h\"");
+    tells(
+        &text,
+        "4:18 idle-deadline: start_deadline = 2h has no effect: the slot of 1h ends first (shorten it, or leave it out)",
+    );
+    assert_eq!((report(&text).count(Severity::Note), report(&text).count(Severity::Warning)), (1, 0));
+    tells(&format!("[defaults]\nstart_deadline = \"1h\"\n{}", job("")), "2:18 idle-deadline");
+    is_fine(&job("start_deadline = \"59m\""));
+    // Meant for the jobs with longer slots.
+    is_fine(&format!("[defaults]\nstart_deadline = \"2h\"\n{}", scheduled("0 3 * * *", "slot = \"day\"")));
+    is_fine(&format!("[defaults]\nstart_deadline = \"2m\"\n{}", scheduled("* * * * *", "slot = \"minute\"")));
+}
+
+#[test]
+fn attempts_that_do_not_fit_in_the_slot_are_noted_with_the_number_that_does() {
+    let minute = |lines: &str| scheduled("* * * * *", &format!("slot = \"minute\"\n{lines}"));
+    let text = minute("max_attempts = 50\nretry_delay = \"59s\"");
+    tells(
+        &text,
+        "5:16 few-attempts: max_attempts = 50 is never reached: with retry_delay = 59s at most 2 attempts fit in the slot of 1m \
+         (write max_attempts = 2, or shorten retry_delay)",
+    );
+    assert_eq!(report(&text).count(Severity::Note), 1);
+    tells(&minute("retry_delay = \"30s\""), "5:15 few-attempts: max_attempts = 3 is never reached");
+    let doubling =
+        job("max_attempts = 10\nretry_delay = \"10m\"\nretry_backoff = \"exponential\"\nretry_max_delay = \"1h\"");
+    tells(
+        &doubling,
+        "4:16 few-attempts: max_attempts = 10 is never reached: with retry_delay = 10m at most 3 attempts fit",
+    );
+    is_fine(&minute("max_attempts = 2\nretry_delay = \"59s\""));
+    is_fine(&minute("max_attempts = 999\nretry_delay = \"0s\""));
+    is_fine(&job("max_attempts = 7"));
+}
+
+#[test]
 fn weekday_numbers_of_quartz_and_a_zone_in_the_schedule_are_errors_with_what_to_write() {
     let text = scheduled("0 0 2 ? * 2-6", "slot = \"day\"");
     assert!(report(&text).has_errors());

@@ -41,7 +41,9 @@ pub(super) const WHY: WhyTexts = WhyTexts {
             };
             format!("{}{what}", names(nodes))
         },
-        blocker: |slot, node, at, left| format!("：{slot} 由节点 {node} 持有；若不续约，其租约将在{left}后到期（{at}）"),
+        blocker: |slot, node, at, left| {
+            format!("：{slot} 由节点 {node} 持有；若不续约，其租约将在{left}后到期（{at}）")
+        },
         store_away: |nodes, error| format!("{}无法使用存储（{error}）", names(nodes)),
         only_on: |wanted, nodes| {
             let wanted = wanted.map_or_else(|| "其他标签".to_owned(), |wanted| format!("标签 {wanted}"));
