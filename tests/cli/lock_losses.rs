@@ -11,6 +11,7 @@ use cronward::job::NodeName;
 use cronward::resource::{AcquireRequest, Demand, Demands};
 use cronward::slot::Token;
 use cronward::{StoreOptions, open_locks};
+use rustix::process::Signal;
 
 use crate::process::Killed;
 use crate::program::{Ended, Place};
@@ -66,40 +67,47 @@ fn under(place: &Place, words: &[&str], script: &str) -> Command {
     place.command(&[words, &["--store", STORE, "--", "/bin/sh", "-c", script]].concat())
 }
 
-fn queued(place: &Place, lock: &str) -> usize {
-    let told = place.run(&["locks", lock, "--json", "--store", STORE]);
-    serde_json::from_str::<serde_json::Value>(&told.stdout).unwrap()["queue"].as_array().unwrap().len()
-}
-
 /// The next one in the queue of x, which the holder's loss lets in.
 fn follower(place: &Place) -> Talking {
     let follower = Talking::start(under(place, &["lock", "x", "--node", "other"], &until("leave")));
-    wait::until_true("somebody waits", || queued(place, "x") == 2);
+    wait::until_true("somebody waits", || queue(place, "x").len() == 2);
     follower
 }
 
-fn take_away(place: &Place) {
-    let listed = place.run(&["locks", "x", "--json", "--store", STORE]);
-    let listed: serde_json::Value = serde_json::from_str(&listed.stdout).unwrap();
-    let token = listed["queue"][0]["token"].as_str().unwrap();
+/// The lock's queue, the holder first.
+fn queue(place: &Place, lock: &str) -> Vec<serde_json::Value> {
+    let listed = place.run(&["locks", lock, "--json", "--store", STORE]);
+    serde_json::from_str::<serde_json::Value>(&listed.stdout).unwrap()["queue"].as_array().unwrap().clone()
+}
+
+/// Takes the lock from its holder. The holder stands still until the follower holds the lock: its next renewal comes after the
+/// follower's grant on every machine, and its lease outlasts the pause.
+fn take_away(place: &Place, holder: &Talking) {
+    holder.child.signal(Signal::STOP);
+    let held = queue(place, "x");
+    let token = held[0]["token"].as_str().unwrap();
     let told = place.run(&["unlock", "--lock", "x", "--token", token, "--yes", "--store", STORE]);
     assert_eq!(told.code, 0, "{told:?}");
+    wait::until_true("the follower holds the lock", || {
+        queue(place, "x").first().is_some_and(|first| first["node"] == "other" && !first["fence"].is_null())
+    });
+    holder.child.signal(Signal::CONT);
 }
 
 #[test]
 fn with_continue_a_loss_is_told_while_the_command_goes_on_and_who_left_since_is_named() {
     let place = Place::new();
-    let words = ["lock", "x", "--ttl", "2s", "--on-lost", "continue"];
+    let words = ["lock", "x", "--ttl", "30s", "--on-lost", "continue"];
     let mut holder = Talking::up(under(&place, &words, &until("end")));
     let mut next = follower(&place);
-    take_away(&place);
+    take_away(&place, &holder);
     let told = holder.next();
     let wanted =
         "cronward: x: the lock was lost; it is held by other (sh); the command goes on, and another holder may overlap";
     assert_eq!(told, wanted);
     place.write("leave", "");
     assert_eq!(next.ended().0, Some(0));
-    assert_eq!(queued(&place, "x"), 0, "nobody stands there any more as the command ends");
+    assert!(queue(&place, "x").is_empty(), "the queue is empty as the command ends");
     place.write("end", "");
     let (code, told) = holder.ended();
     assert_eq!(code, Some(0));
@@ -113,10 +121,10 @@ fn with_continue_a_loss_is_told_while_the_command_goes_on_and_who_left_since_is_
 #[test]
 fn an_exec_that_loses_a_lock_says_so_at_once_and_does_not_speak_of_its_lease() {
     let place = Place::new();
-    let words = ["exec", "--job", "push", "--lock", "x", "--lease-ttl", "2s", "--on-lost", "continue"];
+    let words = ["exec", "--job", "push", "--lock", "x", "--lease-ttl", "30s", "--on-lost", "continue"];
     let mut holder = Talking::up(under(&place, &words, &until("end")));
     let mut next = follower(&place);
-    take_away(&place);
+    take_away(&place, &holder);
     let told = holder.next();
     assert!(told.starts_with("cronward: push@"), "{told}");
     let wanted =

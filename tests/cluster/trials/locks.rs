@@ -62,8 +62,13 @@ fn file(jobs: &str) -> String {
     jobs::file(&format!("[store]\nop_timeout = \"10s\"\n{jobs}"))
 }
 
-/// A recorded job that names `db`, with one slot.
+/// A recorded job that names `db`, with one slot. Its lease outlasts every pause of a busy machine.
 fn locking(name: &str, seconds: f64) -> String {
+    format!("{}lease_ttl = \"60s\"\n", locking_briefly(name, seconds))
+}
+
+/// The same with the short lease of the trials, for a trial in which a lease has to expire.
+fn locking_briefly(name: &str, seconds: f64) -> String {
     format!("{}locks = [\"db\"]\n", jobs::recorded(name, &jobs::one_slot(wait::SOON), seconds, 0))
 }
 
@@ -181,7 +186,7 @@ pub(super) fn the_place_of_a_node_that_dies_while_it_waits_is_another_nodes_in_a
     place: &Place,
     store: &SharedStore,
 ) {
-    place.jobs(&file(&locking("work", 0.1)));
+    place.jobs(&file(&locking_briefly("work", 0.1)));
     let stranger = Stranger::holding(place, store);
     let (mut dying, other) = waiting_first(place.nodes(["a", "b"], store.url()));
     dying.kill();
