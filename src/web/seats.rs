@@ -198,6 +198,7 @@ mod tests {
     use axum::http::header::CONTENT_TYPE;
     use axum::response::{IntoResponse, Response};
     use futures_util::{FutureExt, StreamExt};
+    use axum::body::HttpBody;
     use http_body_util::BodyExt;
 
     use super::*;
