@@ -7,7 +7,7 @@ use crate::admin::actions::Verb;
 use crate::admin::words::zone_name;
 use crate::board::{BoardRow, Snapshot};
 use crate::job::{JobSpec, Program};
-use crate::observe::view::{LatestView, TickView};
+use crate::observe::view::{LatestView, PauseView, TickView};
 use crate::schedule::Timetable;
 use crate::store::Pause;
 use crate::web::pages::chart::{self, Chart};
@@ -118,12 +118,30 @@ impl JobPage {
             older,
             ticks: ticks
                 .into_iter()
-                .map(|tick| TickLine { at: tell.coming(tick.tick), apart: tell.apart(tick.tick), notes: tick.notes })
+                .map(|tick| coming(tick, view.paused.as_ref(), tell))
                 .collect(),
             frame,
             job,
         }
     }
+}
+
+/// A scheduled time, with a note where the job is still paused then.
+fn coming(tick: TickView, pause: Option<&PauseView>, tell: &Teller) -> TickLine {
+    let mut notes = tick.notes;
+    if pause.is_some_and(|pause| pause.until.is_none_or(|end| end > tick.tick)) {
+        notes.push(tell.t.needs.paused.to_owned());
+    }
+    TickLine { at: tell.coming(tick.tick), apart: tell.apart(tick.tick), notes }
+}
+
+/// Whose pause keeps the job, since when, until when, and the reason.
+fn pause_fact(pause: &PauseView, tell: &Teller) -> (&'static str, String) {
+    let t = tell.t;
+    let by = (t.job.paused_by)(&pause.who, &pause.host, &tell.exact(pause.since));
+    let why = (!pause.why.is_empty()).then(|| pause.why.clone());
+    let until = pause.until.map(|until| (t.needs.paused_until)(&tell.coming(until).text));
+    (t.job.paused, [Some(by), why, until].into_iter().flatten().collect::<Vec<_>>().join(" · "))
 }
 
 fn line(slot: &JudgedSlot, tell: &Teller) -> SlotLine {
@@ -158,6 +176,7 @@ fn facts(row: &BoardRow, timetable: &Timetable, tell: &Teller) -> Vec<(&'static 
         (t.zone, zone_name(timetable.schedule().zone())),
         (t.slot_spans, view.period.clone()),
     ];
+    facts.extend(view.paused.iter().map(|pause| pause_fact(pause, tell)));
     facts.extend(row.spec.iter().flat_map(|spec| of_spec(spec, tell)));
     facts.push((t.origin, (t.where_)(view.origin).to_owned()));
     facts.extend(latest(&view.latest, tell));

@@ -664,11 +664,17 @@ fn a_job_that_is_late_says_for_how_long_nothing_succeeded_and_leads_to_its_page(
 
 /// The job of the slots above: the newest failed, one is missed, one is done.
 fn job(query: &str, acts: bool) -> String {
+    job_under(None, query, acts)
+}
+
+/// The same job under a pause.
+fn job_under(pause: Option<PauseView>, query: &str, acts: bool) -> String {
     let (mut shown, setting, reader) = (snapshot(), setting(acts), reader(query));
     let mut billing = (*shown.rows[0]).clone();
     let mut spec = (*billing.spec.unwrap()).clone();
     spec.policy.timeout = Some(std::time::Duration::from_secs(1));
     billing.view.timezone = "America/Sao_Paulo".to_owned();
+    billing.view.paused = pause;
     spec.command.program = Program::Direct(vec!["/opt/bill".to_owned(), "--password=hunter2".to_owned()]);
     billing.spec = Some(Arc::new(spec));
     billing.view.latest.success =
@@ -744,6 +750,28 @@ fn a_job_says_when_it_runs_whose_it_is_what_it_came_to_lately_and_what_comes() {
     assert!(!text_of(&job("", false)).contains("Run now…"), "who may not act sees no action");
     let local = text_of(&job("?zone=Asia/Kolkata", false));
     assert!(local.contains("2026-11-21T12Z 17:30 Kolkata failed"), "{local}");
+}
+
+#[test]
+fn a_paused_job_names_the_person_the_reason_the_end_and_the_times_that_the_pause_covers() {
+    let pause = |until: Option<&str>| PauseView {
+        since: at("2026-11-21T13:00:00Z"),
+        until: until.map(at),
+        who: "ana".to_owned(),
+        host: "ops-1".to_owned(),
+        why: "database move".to_owned(),
+    };
+    let text = text_of(&job_under(Some(pause(Some("2026-11-22T00:00:00Z"))), "", true));
+    for said in [
+        "Paused by ana on ops-1 at 13:00:00 UTC · database move · paused until",
+        "15:00 UTC in 48 min paused",
+        "the hour is skipped here",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    assert!(!text.contains("the hour is skipped here paused"), "the pause has ended by then: {text}");
+    let open = text_of(&job_under(Some(pause(None)), "", true));
+    assert!(open.contains("the hour is skipped here paused"), "{open}");
 }
 
 #[test]

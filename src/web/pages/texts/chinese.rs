@@ -249,6 +249,8 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         by: "节点",
         last_success: "最近一次成功",
         failing_since: "开始失败于",
+        paused: "暂停",
+        paused_by: |who, host, since| format!("{who}（{host}）于 {since}"),
         never: "从未",
         older: "更早的时间槽",
         from_registry: "本节点的配置中没有此任务；以下信息来自存储的登记。",

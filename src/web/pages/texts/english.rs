@@ -217,6 +217,8 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         by: "Node",
         last_success: "Last success",
         failing_since: "Failing since",
+        paused: "Paused",
+        paused_by: |who, host, since| format!("by {who} on {host} at {since}"),
         never: "never",
         older: "Older slots",
         from_registry: "This node's file does not have the job; this is what the store's registry knows.",

@@ -212,6 +212,9 @@ pub(in crate::web::pages) struct JobTexts {
     pub(in crate::web::pages) by: &'static str,
     pub(in crate::web::pages) last_success: &'static str,
     pub(in crate::web::pages) failing_since: &'static str,
+    pub(in crate::web::pages) paused: &'static str,
+    /// The person, the host, and when the pause began.
+    pub(in crate::web::pages) paused_by: fn(&str, &str, &str) -> String,
     pub(in crate::web::pages) never: &'static str,
     pub(in crate::web::pages) older: &'static str,
     pub(in crate::web::pages) from_registry: &'static str,

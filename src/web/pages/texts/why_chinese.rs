@@ -22,6 +22,7 @@ pub(super) const WHY: WhyTexts = WhyTexts {
             format!("节点 {node} 上的第 {attempt} 次尝试{at}已退还{}", reason(why.unwrap_or_default()))
         },
         ended: |attempt, node, how| format!("节点 {node} 上的第 {attempt} 次尝试结束：{how}"),
+        cause: |message| format!("：{message}"),
         ending: |record, run| match (record.outcome_of(run), run.exit_code, run.signal) {
             (None, _, _) => "运行中".to_owned(),
             (Some(Outcome::Failure), Some(code), _) => format!("退出码 {code}"),
@@ -73,7 +74,10 @@ const SLOT: SlotReasons = SlotReasons {
         format!("时间槽不会运行：{who}在 {at} 暂停了任务{why}，{until}")
     },
     done: "时间槽已完成",
-    marked: |who, at| format!("时间槽视为已完成：{who} 在 {at} 将其标记为已完成，未实际运行"),
+    marked: |who, at, succeeded| {
+        let run = if succeeded { "；重置之前已有一次尝试成功" } else { "，未实际运行" };
+        format!("时间槽视为已完成：{who} 在 {at} 将其标记为已完成{run}")
+    },
     ran: |node, at, attempt, before, successes, overlap| {
         let after = if before == 0 { String::new() } else { format!("，此前有 {before} 次尝试未成功") };
         let twice = match (successes, overlap) {
