@@ -1,5 +1,6 @@
 //! Slots with their attempt counters, newest first.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -34,6 +35,47 @@ struct Candidate<'a> {
 pub(crate) struct Listed {
     pub(crate) record: SlotRecord,
     pub(crate) max_attempts: u32,
+    /// How many later slots of the job are due in the listed time: neighbours differ by one.
+    pub(crate) position: usize,
+}
+
+impl Listed {
+    /// Whether `older` is the slot before this one, and both went without an attempt in the same way.
+    fn repeats(&self, older: &Self, now: DateTime<Utc>) -> bool {
+        let untried = |listed: &Self| listed.record.runs.is_empty() && listed.record.audit.is_empty();
+        self.record.slot.job() == older.record.slot.job()
+            && older.position == self.position + 1
+            && untried(self)
+            && untried(older)
+            && self.record.state(now, self.max_attempts) == older.record.state(now, older.max_attempts)
+    }
+}
+
+/// Slots that one row can show: the newest, the oldest, and how many they are.
+pub(crate) struct Folded<'a> {
+    pub(crate) newest: &'a Listed,
+    pub(crate) oldest: &'a Listed,
+    pub(crate) slots: usize,
+}
+
+/// Neighbouring slots of a job without an attempt, in one state, folded; in the order of the newest slot of each.
+pub(crate) fn fold(listed: &[Listed], now: DateTime<Utc>) -> Vec<Folded<'_>> {
+    let mut rows: Vec<Folded<'_>> = Vec::new();
+    let mut last_row: BTreeMap<&JobName, usize> = BTreeMap::new();
+    for one in listed {
+        let job = one.record.slot.job();
+        match last_row.get(job).and_then(|index| rows.get_mut(*index)).filter(|row| row.oldest.repeats(one, now)) {
+            Some(row) => {
+                row.oldest = one;
+                row.slots += 1;
+            }
+            None => {
+                last_row.insert(job, rows.len());
+                rows.push(Folded { newest: one, oldest: one, slots: 1 });
+            }
+        }
+    }
+    rows
 }
 
 /// Slots are not searched for in the store: they are computed from jobs and time, and each is asked about. With them: why those that are
@@ -44,12 +86,16 @@ pub(crate) async fn collect(
 ) -> Result<(Vec<Listed>, Vec<StoreError>), AdminError> {
     let candidates = candidates(session, wanted)?;
     let (mut listed, mut unreadable) = (Vec::new(), Vec::new());
+    let mut positions: BTreeMap<&JobName, usize> = BTreeMap::new();
     for batch in candidates.chunks(BATCH) {
         let slots: Vec<Slot> = batch.iter().map(|candidate| candidate.slot.clone()).collect();
         for (candidate, record) in batch.iter().zip(session.inspect_each(&slots).await?) {
+            let next = positions.entry(&candidate.job.entry.name).or_default();
+            let position = *next;
+            *next += 1;
             match record {
                 Ok(record) if is_wanted(wanted, candidate, &record, session.now) => {
-                    listed.push(Listed { record, max_attempts: candidate.job.entry.max_attempts });
+                    listed.push(Listed { record, max_attempts: candidate.job.entry.max_attempts, position });
                 }
                 Ok(_) => {}
                 Err(error) => unreadable.push(error),

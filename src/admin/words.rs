@@ -45,6 +45,15 @@ pub(crate) fn ending(record: &SlotRecord, run: &RunRecord) -> String {
     }
 }
 
+/// [`ending`] with the cause that the node recorded, as where a command could not be started.
+pub(crate) fn ending_with_cause(record: &SlotRecord, run: &RunRecord) -> String {
+    let ended = ending(record, run);
+    match &run.message {
+        Some(message) => format!("{ended}: {message}"),
+        None => ended,
+    }
+}
+
 /// What stands beside each time: a city says more to people than an abbreviation, of which `CST` is three.
 pub(crate) fn zone_name(zone: &Zone) -> String {
     let name = zone.name();

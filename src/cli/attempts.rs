@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::admin::attempts::{self, Listed, Wanted};
+use crate::admin::attempts::{self, Folded, Listed, Wanted};
 use crate::admin::lookup::{self, SlotRef};
-use crate::admin::words::{brief, ending, harmless, harmless_lines, relative};
+use crate::admin::words::{brief, ending, ending_with_cause, harmless, harmless_lines, relative};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
@@ -53,7 +53,7 @@ pub(crate) async fn list(args: &AttemptsArgs, console: &mut Console) -> Result<(
     unreadable.iter().for_each(|error| console.warn(harmless(&error.to_string())));
     if args.output.json {
         // One slot after the other: their outputs together may be more than fits into memory.
-        let view = async |Listed { mut record, max_attempts }| {
+        let view = async |Listed { mut record, max_attempts, .. }| {
             session.read_outputs(&mut record).await?;
             Ok(SlotView::of(&record, session.now, max_attempts))
         };
@@ -83,20 +83,29 @@ fn nothing(args: &AttemptsArgs) -> String {
 /// The table.
 fn print(listed: &[Listed], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
     let mut grid = Grid::new(console, &["JOB", "SLOT", "STATE", "ATTEMPTS", "LAST", "NODE", "WHEN"]);
-    for Listed { record, max_attempts } in listed {
+    for Folded { newest, oldest, slots } in attempts::fold(listed, now) {
+        let Listed { record, max_attempts, .. } = newest;
         let last = record.runs.last();
         let when = last.map(|run| run.ended_at.or(run.started_at).unwrap_or(run.claimed_at));
         grid.row(vec![
             format::text(record.slot.job().as_str()),
-            format::text(record.slot.key().to_string()),
+            format::text(keys(newest, oldest)),
             format::state(console, record.state(now, *max_attempts)),
             format::text(format!("{}/{max_attempts}", record.used())),
-            format::maybe(last.map(|run| ending(record, run))),
+            format::maybe(
+                last.map(|run| ending(record, run)).or_else(|| (slots > 1).then(|| format!("{slots} slots"))),
+            ),
             format::maybe(last.map(|run| run.node.as_str())),
             format::maybe(when.map(|when| relative(now, when))),
         ]);
     }
     grid.print(console)
+}
+
+/// The key of a row's slot, or of its oldest and its newest.
+fn keys(newest: &Listed, oldest: &Listed) -> String {
+    let [newest, oldest] = [newest, oldest].map(|listed| listed.record.slot.key().to_string());
+    if newest == oldest { newest } else { format!("{oldest} to {newest}") }
 }
 
 /// Show the output of an attempt, by default of the last one
@@ -136,7 +145,10 @@ pub(crate) async fn logs(args: &LogsArgs, console: &mut Console) -> Result<(), F
         Some(output) if !output.text.is_empty() => write(output, console),
         _ => {
             let (attempt, slot) = (run.attempt, &record.slot);
-            console.note(format_args!("attempt {attempt} of {slot} has no output ({})", ending(&record, &run)));
+            console.note(format_args!(
+                "attempt {attempt} of {slot} has no output ({})",
+                harmless(&ending_with_cause(&record, &run))
+            ));
             Ok(())
         }
     }
@@ -245,14 +257,37 @@ mod tests {
         let scene = Scene::at("2026-11-01T00:00:00Z");
         scene.register("billing", "0 * * * *").await;
         scene.pass(60 * 24 * 6);
-        assert_eq!(listed(&scene, &["--since", "7d"]).await.len(), 24 * 6 + 1);
+        let wanted = Wanted { jobs: vec![], since: Duration::from_secs(7 * 86_400), all: false, states: vec![] };
+        assert_eq!(attempts::collect(&scene.session().await, &wanted).await.unwrap().0.len(), 24 * 6 + 1);
+    }
+
+    #[tokio::test]
+    async fn neighbouring_slots_without_an_attempt_share_a_row() {
+        let mut scene = Scene::at("2026-11-21T12:00:00Z");
+        scene.register("billing", "0 * * * *").await;
+        scene.register("mail", "0 * * * *").await;
+        scene.pass(180);
+        scene.fail("billing", "a").await;
+        scene.pass(60);
+        scene.succeed("mail", "a").await;
+        scene.pass(125);
+        let wanted = [
+            "billing 2026-11-21T18Z pending 0/3 - - -",
+            "mail 2026-11-21T18Z pending 0/3 - - -",
+            "billing 2026-11-21T16Z to 2026-11-21T17Z missed 0/3 2 slots - -",
+            "mail 2026-11-21T17Z missed 0/3 - - -",
+            "billing 2026-11-21T15Z missed 1/3 exit 1 a 3h ago",
+            "mail 2026-11-21T12Z to 2026-11-21T15Z missed 0/3 4 slots - -",
+            "billing 2026-11-21T12Z to 2026-11-21T14Z missed 0/3 3 slots - -",
+        ];
+        assert_eq!(listed(&scene, &[]).await, wanted, "an attempt, or a slot that is done, ends a row");
     }
 
     #[test]
     fn a_slot_has_a_line_with_its_counter_and_its_last_attempt() {
         let (mut console, out, _) = Console::captured(false);
         let records = [fixture::running(), fixture::waiting(), fixture::failed(), fixture::untouched()];
-        let listed: Vec<Listed> = records.map(|record| Listed { record, max_attempts: 3 }).into();
+        let listed: Vec<Listed> = records.map(|record| Listed { record, max_attempts: 3, position: 0 }).into();
         print(&listed, fixture::at(NOON), &mut console).unwrap();
         assert_eq!(
             out.text(),

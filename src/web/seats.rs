@@ -193,12 +193,12 @@ impl Drop for Answering {
 
 #[cfg(test)]
 mod tests {
+    use axum::body::HttpBody;
     use axum::body::{Body, Bytes};
     use axum::http::Request;
     use axum::http::header::CONTENT_TYPE;
     use axum::response::{IntoResponse, Response};
     use futures_util::{FutureExt, StreamExt};
-    use axum::body::HttpBody;
     use http_body_util::BodyExt;
 
     use super::*;

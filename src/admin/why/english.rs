@@ -23,6 +23,7 @@ pub(crate) const ENGLISH: WhyTexts = WhyTexts {
         },
         ended: |attempt, node, how| format!("attempt {attempt} on node {node} ended with {how}"),
         ending,
+        cause: |message| format!(": {message}"),
     },
     claim: ClaimReasons {
         kept: |nodes, what| {
@@ -72,7 +73,10 @@ const SLOT: SlotReasons = SlotReasons {
         format!("the slot does not run: {who} paused the job at {at}{why}, {until}")
     },
     done: "the slot is done",
-    marked: |who, at| format!("the slot counts as done: {who} marked it as done at {at}, without a run"),
+    marked: |who, at, succeeded| {
+        let run = if succeeded { "; an attempt had succeeded before a reset" } else { ", without a run" };
+        format!("the slot counts as done: {who} marked it as done at {at}{run}")
+    },
     ran: |node, at, attempt, before, successes, overlap| {
         let after = match before {
             0 => String::new(),

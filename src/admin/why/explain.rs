@@ -152,8 +152,11 @@ fn done(told: Reasoning<'_>) -> Explanation {
     };
     let Some((node, attempt, at)) = ended else { return Explanation::fine(told.slot().done) };
     let at = told.at(at);
-    if attempt == 0 && !record.runs.iter().any(|run| run.outcome == Some(Outcome::Success)) {
-        return Explanation::fine((told.slot().marked)(node.as_str(), &at));
+    // A run without a guard has the number 0 as well.
+    let is_marked = attempt == 0 && !record.runs.iter().any(|run| run.attempt == 0);
+    if is_marked {
+        let succeeded = record.runs.iter().any(|run| run.outcome == Some(Outcome::Success));
+        return Explanation::fine((told.slot().marked)(node.as_str(), &at, succeeded));
     }
     // An attempt whose command was never started did not fail at anything.
     let tried = |run: &&RunRecord| run.outcome != Some(Outcome::GivenBack) || run.started_at.is_some();
@@ -195,7 +198,10 @@ fn attempt(told: Reasoning<'_>, run: &RunRecord) -> String {
         }
         None => (t.running)(attempt, node),
         Some(Outcome::GivenBack) => (t.given_back)(attempt, node, None, run.message.as_deref()),
-        Some(_) => (t.ended)(attempt, node, &(t.ending)(&told.record, run)),
+        Some(_) => {
+            let cause = run.message.as_ref().map_or_else(String::new, |message| (t.cause)(message));
+            (t.ended)(attempt, node, &((t.ending)(&told.record, run) + &cause))
+        }
     }
 }
 

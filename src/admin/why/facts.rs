@@ -9,7 +9,7 @@ use crate::admin::command_line::CommandLine;
 use crate::admin::why::blocker::Blocker;
 use crate::admin::why::english::holder;
 use crate::admin::why::queued::Queued;
-use crate::admin::words::{ending, zone_name};
+use crate::admin::words::{ending, ending_with_cause, zone_name};
 use crate::job::NodeName;
 use crate::observe::view::DecisionView;
 use crate::observe::view::NoStart;
@@ -125,7 +125,8 @@ fn of_run(record: &SlotRecord, run: &RunRecord) -> Vec<DecisionView> {
     let of = |at, what, text| DecisionView { attempt: Some(run.attempt), ..single(at, Some(&run.node), what, text) };
     let mut entries = vec![of(run.claimed_at, "claimed", claimed)];
     let lost = run.lost_output().map(|output| format!("; output {}", output.lost())).unwrap_or_default();
-    let end = |at| of(at, "ended", format!("attempt {} ended: {ended}{lost}", run.attempt));
+    let cause = ending_with_cause(record, run);
+    let end = |at| of(at, "ended", format!("attempt {} ended: {cause}{lost}", run.attempt));
     entries.extend(run.ended_at.map(end));
     entries
 }

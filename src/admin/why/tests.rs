@@ -478,3 +478,27 @@ async fn a_slot_that_an_older_one_blocks_names_it_and_when_its_lease_expires() {
     let told = read(&scene).await;
     assert!(told.contains("another slot of the job still running\ncronward trigger "), "{told}");
 }
+
+#[test]
+fn a_slot_that_was_marked_after_a_reset_counts_as_done_by_that_person() {
+    let marked = VerdictRecord { attempt: 0, by: node("alice"), ..fixture::done().verdict.unwrap() };
+    let record = SlotRecord { verdict: Some(marked), mark: Mark::Free, ..fixture::done() };
+    assert_eq!(
+        said(&about(record, OVER, vec![])),
+        "the slot counts as done: alice marked it as done at 12:00:02; an attempt had succeeded before a reset"
+    );
+}
+
+#[test]
+fn the_recorded_cause_stands_beside_the_exit_code() {
+    let run = RunRecord {
+        ended_at: Some(at("2026-11-21T12:00:05Z")),
+        outcome: Some(Outcome::Failure),
+        exit_code: Some(126),
+        message: Some("no such user: deploy".to_owned()),
+        ..fixture::begun(3, "a")
+    };
+    let facts = about(SlotRecord { runs: vec![run], ..fixture::failed() }, NOON, vec![]);
+    assert!(said(&facts).contains("attempt 3 on node a ended with exit 126: no such user: deploy"), "{}", said(&facts));
+    assert!(timeline(&facts).iter().any(|entry| entry.text == "attempt 3 ended: exit 126: no such user: deploy"));
+}

@@ -49,8 +49,8 @@ pub(crate) struct SlotReasons {
     /// By whom, when, with which reason (perhaps none), for how long.
     pub(crate) paused: fn(&str, &str, &str, Option<&str>) -> String,
     pub(crate) done: &'static str,
-    /// By whom, when.
-    pub(crate) marked: fn(&str, &str) -> String,
+    /// By whom, when, and whether an attempt had succeeded before.
+    pub(crate) marked: fn(&str, &str, bool) -> String,
     /// On which node, when, by which attempt, after how many without success, how many succeeded, and whether they may have overlapped.
     pub(crate) ran: fn(&str, &str, u32, usize, usize, bool) -> String,
     pub(crate) running: &'static str,
@@ -121,6 +121,8 @@ pub(crate) struct AttemptReasons {
     pub(crate) ended: fn(u32, &str, &str) -> String,
     /// How an attempt ended, in a word or two.
     pub(crate) ending: fn(&SlotRecord, &RunRecord) -> String,
+    /// The recorded cause, after how the attempt ended.
+    pub(crate) cause: fn(&str) -> String,
 }
 
 /// What is said of nodes that did not claim.

@@ -116,10 +116,7 @@ impl JobPage {
             chart: chart::of(&slots, durations, timeout, tell),
             slots: slots.iter().map(|slot| line(slot, tell)).collect(),
             older,
-            ticks: ticks
-                .into_iter()
-                .map(|tick| coming(tick, view.paused.as_ref(), tell))
-                .collect(),
+            ticks: ticks.into_iter().map(|tick| coming(tick, view.paused.as_ref(), tell)).collect(),
             frame,
             job,
         }
