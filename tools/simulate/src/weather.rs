@@ -97,7 +97,8 @@ fn strike(fault: Fault, scenario: &Scenario, dice: &mut Dice, all: &mut Vec<(Tim
         | Fault::ClockOff
         | Fault::ClockDrift
         | Fault::Unlike
-        | Fault::NoStart => {}
+        | Fault::NoStart
+        | Fault::ContentRefused => {}
     }
 }
 
