@@ -1,6 +1,7 @@
 //! Many who want one lock at once: a refusal costs the server no more than a count.
 
 use cronward::resource::{Acquired, LockRefusal};
+use cronward::store::LockStore;
 use cronward::testing::{Clock, SystemClock};
 
 use crate::lock_words::{held, request, waits, write};
