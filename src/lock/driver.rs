@@ -12,7 +12,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::drive::{locks, timers};
 use crate::lock::client::Client;
 use crate::lock::held::{Answered, LeaseView, unknown};
-use crate::lock::report::Report;
+use crate::lock::report::LockReporter;
 use crate::lock::{Held, LockError, Locks, TryLockError};
 use crate::machine::{LockEnd, LockMachine, LockNews, LockReply, TrustWindow};
 use crate::resource::{Demands, LockHint, LockHold, LockHolder, LockRelease};
@@ -92,7 +92,7 @@ impl Asking {
         // Before the first ask: what is released in between is heard.
         let hints = shared.store.listen(shared.instance);
         let request = locks.asking(demands, queue);
-        let report = Report::begin(Arc::clone(&shared.observer), &request.demands, shared.clock.now().mono);
+        let report = LockReporter::begin(Arc::clone(&shared.observer), &request.demands, shared.clock.now().mono);
         let machine = LockMachine::new(request, shared.patience, shared.store.lock_poll(), shared.clock.now());
         let (told_standing, told_trust) = (standing.subscribe(), trust.subscribe());
         let driver = Driver {
@@ -171,7 +171,7 @@ struct Driver {
     /// Cancels the same with the task, however that ends: what nobody renews is not held.
     _gone: DropGuard,
     silence: watch::Sender<Silence>,
-    report: Report,
+    report: LockReporter,
 }
 
 impl Driver {

@@ -13,7 +13,7 @@ use crate::resource::{Demand, Demands, LockHolder, LockRelease};
 const LONG_WAIT: Duration = Duration::from_secs(10);
 
 /// Reports one request. It belongs to no slot: the events name no slot, and attempt 0.
-pub(super) struct Report {
+pub(super) struct LockReporter {
     observer: Arc<dyn Observer>,
     locks: Vec<Demand>,
     begun: Mono,
@@ -24,7 +24,7 @@ pub(super) struct Report {
     holds: bool,
 }
 
-impl Report {
+impl LockReporter {
     pub(super) fn begin(observer: Arc<dyn Observer>, demands: &Demands, begun: Mono) -> Self {
         let locks = demands.iter().cloned().collect();
         Self { observer, locks, begun, waits_for: None, is_wait_reported: false, holds: false }
