@@ -14,8 +14,13 @@
 //! After [`FAILURES`] claims in a row that a store did not answer, the store is away: nobody waits and nobody asks, everybody has
 //! the last error at once, until the store has answered anything else. A claim without an answer may have been applied, and has to be
 //! asked about until its lease would have lapsed; each time that the store goes away there are at most `starts` of them.
+//!
+//! A command that cannot be started for want of a resource (processes, descriptors, memory) pauses the starts: no slot is let in for
+//! [`FIRST_PAUSE`]. Then one slot at a time is let in, until a command has begun. Each further failure doubles the pause, up to
+//! [`LONGEST_PAUSE`].
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
@@ -28,6 +33,12 @@ const FAILURES: u32 = 3;
 /// Slots of a node from the claim until the command has begun: enough to keep a store that is 10 ms away busy with 3,000 claims
 /// per second, and few enough for a small machine to start them in a tenth of a second.
 const STARTS: usize = 32;
+
+/// The first pause of the starts.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest pause of the starts: a node that has recovered is back by then.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs of a node at once, unless its file says otherwise. Cron jobs mostly wait for others, so there may be many more than
 /// processors; each costs a keeper, a command and three file descriptors, and a default that no healthy node meets is one that
@@ -67,6 +78,19 @@ pub(crate) struct Queue<T> {
     /// Places that were taken so far.
     taken: u64,
     store: Answers,
+    /// Pauses of the starts since a command began last.
+    pauses: u32,
+    /// The last of them lasts.
+    is_paused: bool,
+}
+
+/// A pause of the starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pause {
+    /// How long.
+    pub(crate) length: Duration,
+    /// A command could be started before it.
+    pub(crate) is_first: bool,
 }
 
 /// The waiting slots of one job.
@@ -116,6 +140,8 @@ impl<T> Queue<T> {
             let_in: 0,
             taken: 0,
             store: Answers::But(0),
+            pauses: 0,
+            is_paused: false,
         }
     }
 
@@ -151,7 +177,8 @@ impl<T> Queue<T> {
 
     /// Lets the next one in, if there is room: it counts from now on.
     pub(crate) fn next(&mut self) -> Option<T> {
-        if self.starting >= self.limits.starts || self.running >= self.limits.runs {
+        let starts = if self.pauses > 0 { 1 } else { self.limits.starts };
+        if self.is_paused || self.starting >= starts || self.running >= self.limits.runs {
             return None;
         }
         let (_, job) = self.order.pop_first()?;
@@ -189,6 +216,30 @@ impl<T> Queue<T> {
         if !begun {
             self.begun();
         }
+    }
+
+    /// A command could not be started for want of a resource. None where the starts are paused already: that command was let in before.
+    pub(crate) fn pause_starts(&mut self) -> Option<Pause> {
+        if std::mem::replace(&mut self.is_paused, true) {
+            return None;
+        }
+        let length = FIRST_PAUSE.saturating_mul(1_u32 << self.pauses.min(16)).min(LONGEST_PAUSE);
+        self.pauses = self.pauses.saturating_add(1);
+        Some(Pause { length, is_first: self.pauses == 1 })
+    }
+
+    /// The pause of the starts is over: the next slot shows whether the resource is there.
+    pub(crate) const fn end_pause(&mut self) {
+        self.is_paused = false;
+    }
+
+    /// A command has begun; whether that ends a want of a resource. A command that was let in before the pause does not.
+    pub(crate) const fn has_started(&mut self) -> bool {
+        let is_over = self.pauses > 0 && !self.is_paused;
+        if is_over {
+            self.pauses = 0;
+        }
+        is_over
     }
 
     /// A claim was not answered. Those who wait are handed over to be told of it when the store is away by that.
@@ -370,6 +421,32 @@ mod tests {
             queue.answered();
         }
         assert!(queue.refusal().is_none());
+    }
+
+    #[test]
+    fn a_start_that_lacks_a_resource_lets_nobody_in_for_ever_longer_and_then_one_at_a_time() {
+        let mut queue = Queue::new(NARROW);
+        for name in ["a", "b", "c", "d"] {
+            enter(&mut queue, name, 0);
+        }
+        assert_eq!([next(&mut queue), next(&mut queue)], ["a0", "b0"]);
+        assert_eq!(queue.pause_starts(), Some(Pause { length: Duration::from_secs(1), is_first: true }));
+        assert_eq!(queue.pause_starts(), None, "the second was let in before the pause");
+        queue.over(false);
+        queue.over(false);
+        assert_eq!(next(&mut queue), "nobody");
+        queue.end_pause();
+        assert_eq!([next(&mut queue), next(&mut queue)], ["c0", "nobody"], "one shows whether the resource is there");
+        let mut lengths = Vec::new();
+        for _ in 0..6 {
+            lengths.extend(queue.pause_starts().map(|pause| (pause.length.as_secs(), pause.is_first)));
+            queue.end_pause();
+        }
+        assert_eq!(lengths, [2, 4, 8, 16, 30, 30].map(|seconds| (seconds, false)));
+        assert!(queue.has_started() && !queue.has_started(), "told once");
+        assert_eq!(next(&mut queue), "d0", "two at once again");
+        assert_eq!(queue.pause_starts(), Some(Pause { length: Duration::from_secs(1), is_first: true }));
+        assert!(!queue.has_started(), "a command that was let in before the pause shows nothing");
     }
 
     #[test]

@@ -59,6 +59,34 @@ struct Machine(Semaphore);
 #[derive(Debug)]
 struct Hung;
 
+/// A machine that lacks a resource for every start while this is set.
+#[derive(Debug, Default)]
+struct Starved(AtomicBool);
+
+struct Unstarted;
+
+#[async_trait]
+impl Work for Starved {
+    async fn start(&self, _run: RunContext, _lease: Renewals) -> Box<dyn Started> {
+        if self.0.load(Ordering::Relaxed) { Box::new(Unstarted) } else { Box::new(Command) }
+    }
+}
+
+#[async_trait]
+impl Started for Unstarted {
+    fn begun(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::pending())
+    }
+
+    fn terminate(&self) {}
+
+    fn kill(&self) {}
+
+    async fn wait(&mut self) -> Exit {
+        Exit::of(ExitStatus::NoResources { message: "no descriptor is free".to_owned() })
+    }
+}
+
 struct Command;
 
 struct HungCommand;
@@ -118,11 +146,13 @@ struct Heard {
     shed: AtomicUsize,
     /// Granted and not over, and the most of them at once.
     granted: Mutex<(usize, usize)>,
+    /// Pauses of the starts, and their ends.
+    pauses: Mutex<Vec<Event>>,
 }
 
 impl Observer for Heard {
     fn event(&self, slot: Option<&Slot>, event: &Event) {
-        let Some(slot) = slot else { return };
+        let Some(slot) = slot else { return self.pauses.lock().unwrap().push(event.clone()) };
         let mut granted = self.granted.lock().unwrap();
         match event {
             Event::Granted { .. } => *granted = (granted.0 + 1, granted.1.max(granted.0 + 1)),
@@ -319,6 +349,26 @@ async fn commands_that_hang_before_they_have_begun_do_not_hold_up_the_others_for
     assert_eq!(crowd.runs(), 0, "as many starts as there may be");
     crowd.pass(Duration::from_secs(5)).await;
     assert_eq!(crowd.runs(), 40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_cannot_start_commands_claims_next_to_nothing_says_so_once_and_recovers() {
+    let mut crowd = Crowd::new(Policy { max_attempts: 1, ..policy(Concurrency::Allow) });
+    let machine = Arc::new(Starved(AtomicBool::new(true)));
+    crowd.work = Arc::<Starved>::clone(&machine);
+    crowd.tick(50, Duration::from_secs(3_600));
+    crowd.pass(SECOND * 20).await;
+    assert!(
+        (9..=12).contains(&crowd.runs()),
+        "{} claims: eight at once, then one after 1, 3, 7 and 15 s",
+        crowd.runs()
+    );
+    let paused = Event::StartsPaused { error: "no descriptor is free".to_owned() };
+    assert_eq!(*crowd.heard.pauses.lock().unwrap(), [paused.clone()]);
+    machine.0.store(false, Ordering::Relaxed);
+    crowd.pass(SECOND * 60).await;
+    assert_eq!(crowd.ends, [End::Done; 50], "no slot has lost its only attempt");
+    assert_eq!(*crowd.heard.pauses.lock().unwrap(), [paused, Event::StartsResumed]);
 }
 
 #[tokio::test(start_paused = true)]

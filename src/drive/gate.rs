@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::drive::admission::{Limits, Occupancy, Queue, QueuePlace};
+use crate::drive::admission::{Limits, Occupancy, Pause, Queue, QueuePlace};
 use crate::error::StoreError;
 use crate::job::JobName;
 use crate::slot::Slot;
@@ -90,6 +90,26 @@ impl Gate {
             // Whoever has left meanwhile need not know.
             let _ = waiting.send(Turn::Away(refusal));
         }
+    }
+
+    /// A command could not be started for want of a resource; see [`Queue::pause_starts`]. The pause lasts until [`Gate::end_pause`].
+    pub(crate) fn pause_starts(&self) -> Option<Pause> {
+        self.lock().pause_starts()
+    }
+
+    /// The pause of the starts is over.
+    pub(crate) fn end_pause(self: &Arc<Self>) {
+        self.lock().end_pause();
+        self.serve();
+    }
+
+    /// A command has begun; whether that ends a want of a resource.
+    pub(crate) fn has_started(self: &Arc<Self>) -> bool {
+        let is_over = self.lock().has_started();
+        if is_over {
+            self.serve();
+        }
+        is_over
     }
 
     /// Takes a place in the queue for a slot. Those of one instant take theirs before [`Gate::serve`] is called, so that it is

@@ -24,6 +24,7 @@ mod lock_tests;
 pub(crate) mod locks;
 mod once;
 mod patience;
+mod shortage;
 mod task;
 pub(crate) mod timers;
 mod traces;

@@ -20,7 +20,7 @@ use crate::job::NodeName;
 use crate::machine::{Assignment, End, SlotMachine};
 use crate::observe::Observer;
 use crate::reply::ClaimAnswer;
-use crate::slot::{Attempt, Exit, ExitStatus, Fence, OUTPUT_LOST, Outcome, RunContext, Slot};
+use crate::slot::{Attempt, Exit, ExitStatus, Fence, NOT_STARTED, OUTPUT_LOST, Outcome, RunContext, Slot};
 use crate::store::{Store, Wake, WakeKind, Wakeups};
 
 /// A subscription is made within this time, if its store is there.
@@ -274,6 +274,7 @@ impl Account {
             ExitStatus::Signal(signal) => (Outcome::Killed, None, Some(signal), exit.note),
             ExitStatus::OutputLost => (Outcome::Failure, Some(OUTPUT_LOST.into()), None, exit.note),
             ExitStatus::NotStarted { code, message } => (Outcome::Failure, Some(code), None, Some(message)),
+            ExitStatus::NoResources { message } => (Outcome::Failure, Some(NOT_STARTED), None, Some(message)),
         };
         let only = RunAccount {
             outcome: Some(if timed_out { Outcome::Timeout } else { outcome }),

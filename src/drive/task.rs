@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
 use crate::drive::work::{LeaseFeed, Renewals, Started, Work};
-use crate::drive::{Fact, Facts, Gate, locks, timers};
+use crate::drive::{Fact, Facts, Gate, locks, shortage, timers};
 use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
 use crate::observe::Observer;
 use crate::slot::{Exit, Lease, RunContext, Token};
@@ -92,8 +92,10 @@ enum ActionOutcome {
     /// Whether the job is paused.
     Pause(Result<bool, StoreError>),
     Started(Box<dyn Started>),
-    /// The command that was started runs, or never will.
+    /// The command that was started runs.
     Begun,
+    /// The command takes long to begin.
+    SlowStart,
 }
 
 /// Where a drive is between two looks at its slot.
@@ -160,6 +162,8 @@ impl Drive {
                 Some(outcome) = pending.next() => self.feed(outcome, (&mut pending, &mut current), &mut turns),
                 exit = ended(&mut current.started) => {
                     current = Current::default();
+                    shortage::note_exit(&self.tools, &exit);
+                    turns.permit.iter_mut().for_each(Permit::begun);
                     self.machine.handle_exit(clock.now(), exit);
                 }
                 Some(message) = self.inbox.recv() => message.hand_to(&mut self.machine, clock.now()),
@@ -320,7 +324,11 @@ impl Drive {
                 current.started = Some(started);
                 self.machine.handle_started(now);
             }
-            ActionOutcome::Begun => turns.permit.iter_mut().for_each(Permit::begun),
+            ActionOutcome::Begun => {
+                shortage::note_start(&self.tools);
+                turns.permit.iter_mut().for_each(Permit::begun);
+            }
+            ActionOutcome::SlowStart => turns.permit.iter_mut().for_each(Permit::begun),
         }
     }
 
@@ -356,7 +364,7 @@ async fn claim(tools: Arc<Tools>, request: ClaimRequest) -> ActionOutcome {
 async fn begun_by_then(clock: Arc<dyn Clock>) -> ActionOutcome {
     let then = clock.now().mono + LONGEST_START;
     timers::until(&*clock, Some(then)).await;
-    ActionOutcome::Begun
+    ActionOutcome::SlowStart
 }
 
 async fn renew(store: Arc<dyn Store>, lease: Lease, within: Duration) -> ActionOutcome {

@@ -54,7 +54,7 @@ impl LeaseFeed {
 /// Something that can be started, once for each attempt.
 #[async_trait]
 pub trait Work: Debug + Send + Sync + 'static {
-    /// Starts it. That it cannot be started is no error: its [`Started::wait`] says so. Does not wait for its end.
+    /// Starts it. That it cannot be started is no error: its [`Started::wait`] says so, also where the machine lacks a resource. Does not wait for its end.
     ///
     /// A keeper in another process stops the work at the deadline of `lease`, also while this process stands still.
     async fn start(&self, run: RunContext, lease: Renewals) -> Box<dyn Started>;
@@ -63,7 +63,7 @@ pub trait Work: Debug + Send + Sync + 'static {
 /// One attempt that was started. Dropping it stops it at once.
 #[async_trait]
 pub trait Started: Send {
-    /// Ends once the command itself runs, or never will.
+    /// Ends once the command itself runs. Of a command that never does only [`Started::wait`] ends.
     fn begun(&self) -> BoxFuture<'static, ()>;
 
     /// Asks it to end.

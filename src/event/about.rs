@@ -20,6 +20,8 @@ impl Event {
             | Self::ClusterWasDown { .. }
             | Self::DoneAgain { .. }
             | Self::Overloaded { .. }
+            | Self::StartsPaused { .. }
+            | Self::StartsResumed
             | Self::StoreFailing { .. }
             | Self::StoreFailingOver { .. }
             | Self::SlotsMissed { .. }

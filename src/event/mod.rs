@@ -111,6 +111,14 @@ pub enum Event {
         /// As many as `max_running` allows.
         full: bool,
     },
+    /// Commands cannot be started on this node for want of a resource: it claims nothing for some seconds. Told once, until
+    /// [`Event::StartsResumed`].
+    StartsPaused {
+        /// The error of the first start that failed, in one line.
+        error: String,
+    },
+    /// A command was started again after [`Event::StartsPaused`].
+    StartsResumed,
     /// Slots that could not be asked for, because the store failed. Told at most once a minute.
     StoreFailing {
         /// How many, since the last such line.

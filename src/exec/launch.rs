@@ -13,8 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::process::Signal;
 use tokio::net::UnixStream;
 use tokio::process::Command;
-use tokio::sync::mpsc;
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::exec::capture::Capture;
 use crate::exec::env_file::{EnvFiles, Variables};
@@ -102,7 +103,7 @@ const LARGEST_INPUT: usize = 60 * 1024;
 struct Ties {
     requests: mpsc::UnboundedReceiver<Request>,
     lease: Renewals,
-    begun: DropGuard,
+    begun: CancellationToken,
 }
 
 /// A shim that was started, and our ends of what it holds.
@@ -169,7 +170,7 @@ impl Launcher {
     async fn begin(&self, command: &CommandSpec, occasion: Occasion, lease: Renewals) -> Running {
         let (sender, requests) = mpsc::unbounded_channel();
         let begun = CancellationToken::new();
-        let ties = Ties { requests, lease, begun: begun.clone().drop_guard() };
+        let ties = Ties { requests, lease, begun: begun.clone() };
         if let Some(path) = command.env_file.clone() {
             let attendant = self.clone().launch_with_file(path, command.clone(), occasion, ties);
             return Running::attended(sender, begun, tokio::spawn(attendant));
@@ -215,12 +216,11 @@ impl Launcher {
         let plan = self.plan(command, occasion, variables)?;
         let (path, output, inherited) = (self.shim.clone(), self.output, self.inherited().clone());
         let label = occasion.label();
-        let in_shim =
-            |error| Refusal::cannot_run(format_args!("the shim {} cannot be started: {error}", self.shim.display()));
+        let in_shim = |error| {
+            Refusal::of_error(&error, format_args!("the shim {} cannot be started: {error}", self.shim.display()))
+        };
         let input = occasion.input().map_err(in_shim)?;
-        // Reading the binary may take the disk's time.
-        let started = tokio::task::spawn_blocking(move || start(&path, &label, output, inherited, input));
-        let started = started.await.map_err(io::Error::other).flatten().map_err(in_shim)?;
+        let started = in_thread(move || start(&path, &label, output, inherited, input)).await.map_err(in_shim)?;
         self.attendant(started, plan, ties, command).map_err(in_shim)
     }
 
@@ -290,6 +290,19 @@ async fn stopped(requests: &mut mpsc::UnboundedReceiver<Request>) -> Signal {
 fn stopped_before(signal: Signal, path: &Path) -> Exit {
     let note = format!("it was stopped before it was started, while its env_file {} was read", path.display());
     Exit { note: Some(note), ..Exit::of(ExitStatus::Signal(signal.as_raw())) }
+}
+
+/// Runs a step in a thread of its own, because reading the binary may take the disk's time. A pool of threads would hold the step back,
+/// or panic, where the machine lets it have no further thread.
+async fn in_thread<T: Send + 'static>(step: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    let (runtime, (answer, answered)) = (Handle::current(), oneshot::channel());
+    let stepping = move || {
+        let _runtime = runtime.enter();
+        // The run may not be wanted any more.
+        drop(answer.send(step()));
+    };
+    std::thread::Builder::new().spawn(stepping)?;
+    answered.await.map_err(io::Error::other)?
 }
 
 /// Our ends of the pipes, and the writing ends of the command's stdout and stderr.

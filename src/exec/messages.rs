@@ -21,44 +21,85 @@
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::fmt::Display;
+use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
+use rustix::io::Errno;
 use rustix::process::Signal;
 
 use crate::clock::Mono;
 use crate::job::KillMode;
-use crate::slot::{ExitStatus, LeaseDeadline};
+use crate::slot::{ExitStatus, LeaseDeadline, NOT_STARTED};
 
 /// The exit code of a command that was not found, as shells have it.
 const NOT_FOUND: i32 = 127;
 
-/// The exit code of a command that was found, or never looked for, and could not be started.
-const CANNOT_RUN: i32 = 126;
+/// What the machine lacks for the time being when a system call fails so: processes, descriptors, memory, buffers. Another node may
+/// have it, and this one later.
+const RESOURCES: [Errno; 5] = [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS];
 
 /// Why a command was not started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// [`NOT_FOUND`] or [`CANNOT_RUN`].
-    pub(super) code: i32,
+    /// The kind of it.
+    pub(super) reason: RefusalReason,
     /// One line that names the thing.
     pub(super) message: String,
+}
+
+/// The kinds of a [`Refusal`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RefusalReason {
+    /// The program was not found.
+    NotFound,
+    /// The command was found, or never looked for.
+    CannotRun,
+    /// The machine lacked a resource.
+    NoResources,
+}
+
+impl RefusalReason {
+    /// The word of a report.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::NotFound => "not_found",
+            Self::CannotRun => "cannot_run",
+            Self::NoResources => "no_resources",
+        }
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        [Self::NotFound, Self::CannotRun, Self::NoResources].into_iter().find(|reason| reason.word() == word)
+    }
 }
 
 impl Refusal {
     /// The command was found, or never looked for.
     pub(super) fn cannot_run(why: impl Display) -> Self {
-        Self { code: CANNOT_RUN, message: why.to_string() }
+        Self { reason: RefusalReason::CannotRun, message: why.to_string() }
     }
 
     /// The program was not found.
     pub(super) fn not_found(why: impl Display) -> Self {
-        Self { code: NOT_FOUND, message: why.to_string() }
+        Self { reason: RefusalReason::NotFound, message: why.to_string() }
+    }
+
+    /// A system call failed: by its error the command cannot run, or the machine lacks a resource.
+    pub(super) fn of_error(error: &io::Error, why: impl Display) -> Self {
+        let lacks = Errno::from_io_error(error).is_some_and(|errno| RESOURCES.contains(&errno));
+        let reason = if lacks { RefusalReason::NoResources } else { RefusalReason::CannotRun };
+        Self { reason, message: why.to_string() }
     }
 }
 
 impl From<Refusal> for ExitStatus {
     fn from(refusal: Refusal) -> Self {
-        Self::NotStarted { code: refusal.code, message: refusal.message }
+        let message = refusal.message;
+        match refusal.reason {
+            RefusalReason::NotFound => Self::NotStarted { code: NOT_FOUND, message },
+            RefusalReason::CannotRun => Self::NotStarted { code: NOT_STARTED, message },
+            RefusalReason::NoResources => Self::NoResources { message },
+        }
     }
 }
 
@@ -258,8 +299,8 @@ impl fmt::Display for ShimReport {
         match self {
             Self::Starting(pid) => writeln!(f, "starting {pid}"),
             Self::Started(pid) => writeln!(f, "started {pid}"),
-            Self::Refused(Refusal { code, message }) => {
-                writeln!(f, "refused {code} {}", message.replace(['\n', '\r'], " "))
+            Self::Refused(Refusal { reason, message }) => {
+                writeln!(f, "refused {} {}", reason.word(), message.replace(['\n', '\r'], " "))
             }
             Self::Unstarted(signal) => writeln!(f, "unstarted {signal}"),
             Self::Exited(code, at) => writeln!(f, "exited {code} {}", at.nanos()),
@@ -271,6 +312,11 @@ impl fmt::Display for ShimReport {
 }
 
 impl ShimReport {
+    /// Whether the command has been started.
+    pub(super) const fn is_of_a_start(&self) -> bool {
+        matches!(self, Self::Started(_) | Self::Exited(..) | Self::Signalled(..) | Self::Swept { .. })
+    }
+
     /// Reads a line without its end; none when it is no report.
     pub(super) fn parse(line: &str) -> Option<Self> {
         let (word, rest) = line.split_once(' ')?;
@@ -278,8 +324,8 @@ impl ShimReport {
             "starting" => Self::Starting(rest.parse().ok()?),
             "started" => Self::Started(rest.parse().ok()?),
             "refused" => {
-                let (code, message) = rest.split_once(' ')?;
-                Self::Refused(Refusal { code: code.parse().ok()?, message: message.to_owned() })
+                let (reason, message) = rest.split_once(' ')?;
+                Self::Refused(Refusal { reason: RefusalReason::parse(reason)?, message: message.to_owned() })
             }
             "unstarted" => Self::Unstarted(rest.parse().ok()?),
             "exited" => {
@@ -353,7 +399,7 @@ mod tests {
             (with_env("A=B", "x"), "\"A=B\" cannot be the name"),
         ] {
             let refusal = plan.encode().unwrap_err();
-            assert!(refusal.code == 126 && refusal.message.contains(part), "{refusal:?}");
+            assert!(refusal.reason == RefusalReason::CannotRun && refusal.message.contains(part), "{refusal:?}");
             assert!(!refusal.message.contains("secret"));
         }
     }
@@ -395,6 +441,7 @@ mod tests {
             ShimReport::Starting(4_194_304),
             ShimReport::Started(4_194_304),
             ShimReport::Refused(Refusal::not_found("\"x\" was not found in PATH")),
+            ShimReport::Refused(Refusal::of_error(&Errno::MFILE.into(), "no descriptor is free")),
             ShimReport::Unstarted(15),
             ShimReport::Exited(255, Mono::from_nanos(7_000_000_001)),
             ShimReport::Signalled(64, Mono::default()),
@@ -408,14 +455,34 @@ mod tests {
     #[test]
     fn a_report_is_one_line_whatever_its_message() {
         let line = ShimReport::Refused(Refusal::cannot_run("a\nswept 0 0\r\n")).to_string();
-        assert_eq!(line, "refused 126 a swept 0 0  \n");
+        assert_eq!(line, "refused cannot_run a swept 0 0  \n");
+    }
+
+    #[test]
+    fn a_start_that_lacks_a_resource_is_no_fault_of_the_command() {
+        let status = |errno: Errno| ExitStatus::from(Refusal::of_error(&errno.into(), "why"));
+        for errno in [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS] {
+            assert_eq!(status(errno), ExitStatus::NoResources { message: "why".to_owned() }, "{errno}");
+        }
+        for errno in [Errno::NOENT, Errno::ACCESS, Errno::TOOBIG, Errno::PERM, Errno::IO] {
+            assert_eq!(status(errno), ExitStatus::NotStarted { code: 126, message: "why".to_owned() }, "{errno}");
+        }
     }
 
     #[test]
     fn what_is_no_report_is_none() {
-        for line in
-            ["", "started", "started x", "refused 1", "exited 1", "exited 1 -1", "swept 1", "swept -1 0", "began 1"]
-        {
+        for line in [
+            "",
+            "started",
+            "started x",
+            "refused not_found",
+            "refused 126 x",
+            "exited 1",
+            "exited 1 -1",
+            "swept 1",
+            "swept -1 0",
+            "began 1",
+        ] {
             assert_eq!(ShimReport::parse(line), None, "{line}");
         }
     }

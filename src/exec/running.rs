@@ -17,7 +17,7 @@ use tokio::process::Child;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
-use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::Mono;
 use crate::exec::capture::Capture;
@@ -59,12 +59,10 @@ impl Running {
 
     /// Never started.
     pub(super) fn never(status: ExitStatus) -> Self {
-        let begun = CancellationToken::new();
-        begun.cancel();
-        Self { requests: None, begun, end: End::Known(Exit::of(status)) }
+        Self { requests: None, begun: CancellationToken::new(), end: End::Known(Exit::of(status)) }
     }
 
-    /// Ends once the command itself has begun, or it is known that it never will.
+    /// Ends once the command itself has begun. Of a command that never begins only [`Running::wait`] ends.
     pub fn begun(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
         self.begun.clone().cancelled_owned()
     }
@@ -136,8 +134,8 @@ pub(super) struct Attendant {
     pub(super) requests: UnboundedReceiver<Request>,
     /// Moves on with each renewal.
     pub(super) lease: Renewals,
-    /// Dropped once the command has begun, or never will.
-    pub(super) begun: Option<DropGuard>,
+    /// Cancelled when the command has begun; none once that is settled.
+    pub(super) begun: Option<CancellationToken>,
     /// The readers of the output.
     pub(super) capture: Capture,
     /// The exit codes that mean success.
@@ -165,7 +163,6 @@ impl Attendant {
     /// Attends to the end: of the command, of what it left, and of the shim.
     pub(super) async fn attend(mut self) -> Exit {
         let story = self.converse().await;
-        drop(self.begun.take());
         // It ends by itself after its last report, or at the latest because the socket is closed now.
         drop(self.socket);
         if story.given_up.is_some() {
@@ -202,7 +199,8 @@ impl Attendant {
                     Some(report) => {
                         if !matches!(report, ShimReport::Starting(_)) {
                             unwanted = None;
-                            drop(self.begun.take());
+                            let begun = self.begun.take().filter(|_| report.is_of_a_start());
+                            begun.into_iter().for_each(|begun| begun.cancel());
                         }
                         if story.takes_last(report) {
                             return story;

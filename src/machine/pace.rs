@@ -15,7 +15,7 @@ pub(crate) fn own_handicap(delay: Duration, poll: Option<Duration>) -> Duration 
 /// How often a node whose own attempt failed looks whether an operator has ended the wait, where the store tells of nothing.
 pub(super) const LOOK_BEHIND: Duration = Duration::from_secs(10);
 
-/// The least wait after the `left`-th time in a row that locks were waited for in vain: a second, doubled up to five minutes. Each time
+/// The least wait after the `left`-th time in a row that an attempt was given back without a start: a second, doubled up to five minutes. Each time
 /// takes one of the slot's 999 attempt numbers.
 pub(crate) fn after_queue(left: u32) -> Duration {
     if left == 0 {

@@ -155,7 +155,6 @@ impl SlotMachine {
             return;
         }
         if let Phase::Queueing(hold) = std::mem::replace(&mut self.phase, Phase::Ended(End::Unknown)) {
-            self.left = 0;
             self.spawn(now, *hold);
         }
     }

@@ -10,7 +10,7 @@ use crate::machine::slot::{Behind, Phase, WaitReason};
 use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
 use crate::resource::Demand;
-use crate::slot::{Exit, ExitStatus, Lease, OUTPUT_LOST, Outcome, OutputLoss, RunRecord};
+use crate::slot::{Exit, ExitStatus, Lease, NOT_STARTED, OUTPUT_LOST, Outcome, OutputLoss, RunRecord};
 
 /// An output of so many bytes delays no answer: the record itself has as many.
 const SHORT_OUTPUT: usize = 4 * 1_024;
@@ -63,9 +63,11 @@ impl SlotMachine {
         self.leave_locks(now, killed);
         let ended = ended(now, &hold, &exit);
         let outcome = self.judge(&hold, ended.mono, &exit);
+        let unstarted = matches!(exit.status, ExitStatus::NoResources { .. });
+        self.left = if unstarted { self.left.saturating_add(1) } else { 0 };
         let record = record(ended, &hold, outcome, exit);
         self.tell_end(&record, outcome);
-        self.settle(now, (*hold, false), outcome, record);
+        self.settle(now, (*hold, unstarted), outcome, record);
     }
 
     /// A node that stalled may learn of the exit before it looks at its deadlines. The trust ended while the command ran, so
@@ -89,7 +91,9 @@ impl SlotMachine {
             (Some(Cause::Drain), _) => Outcome::GivenBack,
             (Some(Cause::Replaced), _) | (None, ExitStatus::Signal(_)) => Outcome::Killed,
             (None, ExitStatus::Code(code)) if self.assignment.success_codes.contains(code) => Outcome::Success,
-            (None, ExitStatus::Code(_) | ExitStatus::OutputLost | ExitStatus::NotStarted { .. }) => Outcome::Failure,
+            // Another node may have what this one lacks. A run without a guard has no attempt to give back.
+            (None, ExitStatus::NoResources { .. }) if hold.guarded => Outcome::GivenBack,
+            (None, _) => Outcome::Failure,
         }
     }
 
@@ -111,8 +115,9 @@ impl SlotMachine {
 
     fn settle(&mut self, now: Now, (mut hold, unstarted): (Hold, bool), outcome: Outcome, record: RunRecord) {
         let policy = &self.assignment.policy;
-        let last = hold.used >= policy.max_attempts;
-        let retry_after = if last { Duration::ZERO } else { policy.retry.delay_after(hold.used) };
+        // After a start that lacked a resource nothing has failed.
+        let at_once = hold.used >= policy.max_attempts || (outcome == Outcome::GivenBack && hold.used > 0);
+        let retry_after = if at_once { Duration::ZERO } else { policy.retry.delay_after(hold.used) };
         let until = self.end.max(now.mono) + policy.done_ttl_for(&self.assignment.slot);
         if outcome != Outcome::Success {
             // Nothing is done under the lease any more; letting it lapse would be right, releasing it is sooner.
@@ -280,15 +285,18 @@ fn ended(now: Now, hold: &Hold, exit: &Exit) -> Now {
 }
 
 fn record(ended: Now, hold: &Hold, outcome: Outcome, exit: Exit) -> RunRecord {
+    let unstarted = matches!(exit.status, ExitStatus::NoResources { .. });
     let (exit_code, signal, failure) = match exit.status {
         ExitStatus::Code(code) => (Some(code), None, None),
         ExitStatus::Signal(signal) => (None, Some(signal), None),
         ExitStatus::OutputLost => (Some(OUTPUT_LOST.into()), None, None),
         ExitStatus::NotStarted { code, message } => (Some(code), None, Some(message)),
+        ExitStatus::NoResources { message } => (Some(NOT_STARTED), None, Some(message)),
     };
-    let ran = hold.started.map(|started| ended.mono.since(started.mono));
+    let started = hold.started.filter(|_| !unstarted);
+    let ran = started.map(|started| ended.mono.since(started.mono));
     RunRecord {
-        started_at: hold.started.map(|started| started.wall),
+        started_at: started.map(|started| started.wall),
         ended_at: Some(ended.wall),
         duration_ms: ran.map(|ran| u64::try_from(ran.as_millis()).unwrap_or(u64::MAX)),
         outcome: Some(outcome),

@@ -100,7 +100,7 @@ pub struct SlotMachine {
     pub(super) ran_unguarded: bool,
     /// What is asked for besides the lease; none for a job that names no locks.
     pub(super) locks: Option<Box<JobLocks>>,
-    /// How often in a row its locks were waited for in vain.
+    /// How often in a row its locks were waited for in vain, or this machine lacked a resource to start its command.
     pub(super) left: u32,
     /// Of the last own attempt that failed, or waited in vain; none where another had followed it.
     pub(super) behind: Option<Behind>,

@@ -87,6 +87,8 @@ impl Observer for LogObserver {
             | Event::ClusterWasDown { .. }
             | Event::DoneAgain { .. }
             | Event::Overloaded { .. }
+            | Event::StartsPaused { .. }
+            | Event::StartsResumed
             | Event::StoreFailing { .. }
             | Event::StoreFailingOver { .. }
             | Event::SlotsMissed { .. }
@@ -162,6 +164,10 @@ fn of_node(event: &Event) {
             running,
             "overloaded: slots ended before they could be started; add nodes or processors, or run less often"
         ),
+        Event::StartsPaused { error } => {
+            error!(error, "commands cannot be started: this node claims nothing for some seconds");
+        }
+        Event::StartsResumed => info!("commands can be started again"),
         Event::StoreFailing { slots, error } => {
             warn!(slots, error, "slots cannot be claimed: the store fails");
         }

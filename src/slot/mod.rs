@@ -16,6 +16,6 @@ pub use note::{Decision, MOST_NOTES, MOST_PAGES, Note, NotePage};
 pub use output::{OutputLoss, OutputTail};
 pub use record::{Audit, DoneMark, Holder, Mark, SlotRecord, SlotState, Verdict, VerdictRecord};
 #[doc(hidden)]
-pub use run::{Exit, ExitStatus, LeaseDeadline, OUTPUT_LOST};
+pub use run::{Exit, ExitStatus, LeaseDeadline, NOT_STARTED, OUTPUT_LOST};
 pub use run::{Outcome, RunContext, RunLocks, RunRecord};
 pub use span::{Attempt, Fence, Period, PeriodError, Slot, SlotError};

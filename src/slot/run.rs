@@ -113,7 +113,15 @@ pub enum ExitStatus {
         /// Why, naming the program.
         message: String,
     },
+    /// It was never started, because this machine lacked a resource for any command: a process, a descriptor, memory.
+    NoResources {
+        /// Why, naming what could not be started.
+        message: String,
+    },
 }
+
+/// The exit code of a command that was not started, where no other is known: as shells have it.
+pub const NOT_STARTED: i32 = 126;
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -131,7 +139,7 @@ pub enum Outcome {
     LostLease,
     /// Nothing was heard of it any more: its node died. Never written; derived when a record is read.
     Crashed,
-    /// It never began, or was drained at shutdown: the attempt was refunded.
+    /// It never began, could not be started for want of a resource, or was drained at shutdown: the attempt was refunded.
     GivenBack,
 }
 

@@ -21,7 +21,7 @@ use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
 use crate::job::{JobName, NodeName};
 use crate::reply::ClaimAnswer;
-use crate::slot::{Exit, ExitStatus, OUTPUT_LOST, Outcome, Slot};
+use crate::slot::{Exit, ExitStatus, NOT_STARTED, OUTPUT_LOST, Outcome, Slot};
 
 /// For the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -204,6 +204,7 @@ pub(super) fn of_exit(exit: Exit) -> Verdict {
         ExitStatus::Signal(signal) => (None, Some(signal), exit.note),
         ExitStatus::OutputLost => (Some(OUTPUT_LOST.into()), None, exit.note),
         ExitStatus::NotStarted { code, message } => (Some(code), None, Some(message)),
+        ExitStatus::NoResources { message } => (Some(NOT_STARTED), None, Some(message)),
     };
     Verdict { code: code_of(exit_code, signal), result: "ended", told: told.into_iter().collect() }
 }

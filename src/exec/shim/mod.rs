@@ -80,7 +80,7 @@ impl From<Refusal> for NotBegun {
 }
 
 fn begin(control: &mut Control, stdin: Option<OwnedFd>) -> Result<(Pid, Terms), NotBegun> {
-    let in_shim = |error| Refusal::cannot_run(format_args!("the shim cannot keep a command: {error}"));
+    let in_shim = |error| Refusal::of_error(&error, format_args!("the shim cannot keep a command: {error}"));
     prepare().map_err(in_shim)?;
     let plan = control.plan().map_err(in_shim)?;
     let identity = Identity::find(&plan.user, &plan.group)?;
@@ -163,12 +163,15 @@ fn c_string(text: &OsStr) -> Option<CString> {
 fn explain(plan: &CommandPlan, program: &OsString, step: StartStep, error: &io::Error) -> Refusal {
     match step {
         StartStep::Exec => explain_exec(plan, program, error),
-        StartStep::Identity => Refusal::cannot_run(format_args!(
-            "{program:?} cannot run as {}: {error}; run the daemon as root, or leave out user and group",
-            account_name(plan)
-        )),
-        StartStep::Cwd => Refusal::cannot_run(format_args!("cwd {:?} of {program:?}: {error}", plan.cwd)),
-        StartStep::Bond => Refusal::cannot_run(format_args!("{program:?} cannot be tied to its shim: {error}")),
+        StartStep::Identity => Refusal::of_error(
+            error,
+            format_args!(
+                "{program:?} cannot run as {}: {error}; run the daemon as root, or leave out user and group",
+                account_name(plan)
+            ),
+        ),
+        StartStep::Cwd => Refusal::of_error(error, format_args!("cwd {:?} of {program:?}: {error}", plan.cwd)),
+        StartStep::Bond => Refusal::of_error(error, format_args!("{program:?} cannot be tied to its shim: {error}")),
     }
 }
 
@@ -189,7 +192,7 @@ fn explain_exec(plan: &CommandPlan, program: &OsString, error: &io::Error) -> Re
                 plan.env.iter().find(|(name, _)| name == "PATH").map_or(OsStr::new("/bin:/usr/bin"), |(_, path)| path);
             Refusal::not_found(format_args!("{program:?} was not found in PATH {path:?}"))
         }
-        _ => Refusal::cannot_run(format_args!("{program:?} cannot be started: {error}")),
+        _ => Refusal::of_error(error, format_args!("{program:?} cannot be started: {error}")),
     }
 }
 
@@ -222,7 +225,7 @@ impl Identity {
         }
         let name = CString::new(user.name.as_str()).map_err(|_| unknown("user", &user.name))?;
         let groups = nix::unistd::getgrouplist(&name, gid).map_err(|errno| {
-            Refusal::cannot_run(format_args!("the groups of user {:?}: {}", user.name, errno.desc()))
+            Refusal::of_error(&errno.into(), format_args!("the groups of user {:?}: {}", user.name, errno.desc()))
         })?;
         Ok(Self { groups: Some(groups), gid: Some(gid), uid: Some(user.uid), account })
     }
@@ -254,7 +257,7 @@ fn find_group(name: &str) -> Result<Gid, Refusal> {
 }
 
 fn lookup(what: &str, name: &str, errno: nix::errno::Errno) -> Refusal {
-    Refusal::cannot_run(format_args!("{what} {name:?} cannot be looked up: {}", errno.desc()))
+    Refusal::of_error(&errno.into(), format_args!("{what} {name:?} cannot be looked up: {}", errno.desc()))
 }
 
 fn unknown(what: &str, name: &str) -> Refusal {

@@ -1,6 +1,7 @@
 //! After the command: what is recorded, and what is sent again.
 
 use super::*;
+use crate::machine::slot::Phase;
 use crate::slot::{Outcome, OutputLoss, OutputTail, RunRecord};
 
 fn completed(bench: &mut Bench) -> (Lease, RunRecord, Duration) {
@@ -293,6 +294,40 @@ fn a_command_that_does_not_exist_is_a_failed_attempt_with_127() {
     let (run, _) = failed(&mut bench);
     assert_eq!((run.outcome, run.exit_code), (Some(Outcome::Failure), Some(127)));
     assert_eq!(run.message.as_deref(), Some("no such program: push"));
+}
+
+fn lacks_resources() -> Exit {
+    Exit { status: ExitStatus::NoResources { message: "no descriptor is free".to_owned() }, ..exit(0) }
+}
+
+#[test]
+fn a_start_that_lacks_a_resource_gives_its_only_attempt_back_and_is_tried_again_ever_later() {
+    let mut bench = Bench::running(Policy { max_attempts: 1, ..Policy::default() });
+    for wait in [1, 2, 4] {
+        bench.machine.handle_exit(bench.now(), lacks_resources());
+        let Action::GiveBack { run, .. } = bench.action() else { panic!("it is given back") };
+        assert_eq!((run.outcome, run.exit_code, run.started_at), (Some(Outcome::GivenBack), Some(126), None));
+        assert_eq!(run.message.as_deref(), Some("no descriptor is free"));
+        let before = bench.now().mono;
+        bench.release(Ok(Release::Released));
+        bench.until_timer();
+        assert_eq!(bench.now().mono.since(before).as_secs(), wait);
+        bench.claim();
+        bench.machine.handle_claim(bench.now(), granted(1));
+        bench.spawned();
+        bench.machine.handle_started(bench.now());
+    }
+    bench.exits(0);
+    completed(&mut bench);
+}
+
+#[test]
+fn a_start_that_lacks_a_resource_and_has_no_guard_is_a_failure() {
+    let mut bench = Bench::running(Policy::default());
+    let Phase::Running(hold) = &mut bench.machine.phase else { panic!("it runs") };
+    hold.guarded = false;
+    bench.machine.handle_exit(bench.now(), lacks_resources());
+    assert_eq!(failed(&mut bench).0.outcome, Some(Outcome::Failure));
 }
 
 #[test]

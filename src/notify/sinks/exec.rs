@@ -60,6 +60,8 @@ fn judged(status: &ExitStatus, last: &str) -> Receipt {
         ExitStatus::Code(code) => Receipt::again(format!("exit {code}{said}")),
         ExitStatus::Signal(signal) => Receipt::again(format!("killed by signal {signal}{said}")),
         ExitStatus::OutputLost => Receipt::again(format!("its output was lost{said}")),
-        ExitStatus::NotStarted { message, .. } => Receipt::again(text::message(message, SHOWN)),
+        ExitStatus::NotStarted { message, .. } | ExitStatus::NoResources { message } => {
+            Receipt::again(text::message(message, SHOWN))
+        }
     }
 }

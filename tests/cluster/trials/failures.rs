@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Resource, Rlimit, prlimit};
+
 use crate::daemon::Daemon;
 use crate::place::Place;
 use crate::recorder::Run;
@@ -84,4 +86,43 @@ pub(super) fn a_command_that_does_not_exist_fails_with_127_and_uses_attempts_up(
     let runs = told[0]["runs"].as_array().unwrap();
     assert_eq!(runs.iter().map(|run| run["exit_code"].as_i64()).collect::<Vec<_>>(), [Some(127); 3], "{told:#}");
     assert!(runs.iter().all(|run| run["message"].as_str().is_some_and(|text| text.contains("no-such-program"))));
+}
+
+pub(super) fn a_node_without_a_free_descriptor_leaves_every_slot_to_its_neighbour_and_recovers(place: &Place) {
+    const SLOTS: usize = 12;
+    let server = RedisServer::start();
+    let schedule = format!("{}\nmax_attempts = 1", jobs::every(2));
+    place.jobs(&jobs::file(&["x", "y"].map(|name| jobs::recorded(name, &schedule, 0.0, 0)).concat()));
+    let [poor, _well] = place.nodes(["poor", "well"], &server.url());
+    place.run_number(2);
+    let before = limit_descriptors(&poor, lowest_free(&poor));
+    let told = poor.says("commands cannot be started");
+    assert_eq!(told["level"], "ERROR", "{told:#}");
+    let (ran, begun) = (place.runs().len(), Instant::now());
+    place.run_number(ran + SLOTS);
+    let listed = place.json(&["attempts"], &server.url());
+    let states: Vec<_> = listed.as_array().unwrap().iter().map(|slot| slot["state"].as_str().unwrap()).collect();
+    assert!(!states.contains(&"failed"), "{listed:#}");
+    assert_eq!(poor.said("commands cannot be started").len(), 1, "one line while it lasts");
+    // One claim after each pause of 1, 2, 4, … seconds, and those of the slots that were let in before the first.
+    let tries = poor.said("run ended").iter().filter(|line| line["outcome"] == "given_back").count();
+    let most = 4 + 6 + usize::try_from(begun.elapsed().as_secs()).unwrap() / 30;
+    assert!((1..=most).contains(&tries), "{tries} attempts were given back");
+    limit_descriptors(&poor, before);
+    poor.says("commands can be started again");
+    wait::until_true("the node runs commands again", || place.runs().iter().skip(ran).any(|run| run.node == "poor"));
+}
+
+/// The lowest number that no descriptor of the node has.
+fn lowest_free(node: &Daemon) -> u64 {
+    let open = std::fs::read_dir(format!("/proc/{}/fd", node.pid().as_raw_nonzero())).unwrap();
+    let open: BTreeSet<u64> = open.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect();
+    (0..).find(|number| !open.contains(number)).unwrap()
+}
+
+/// Lets the node open no descriptor of this number or above, and answers the limit before.
+fn limit_descriptors(node: &Daemon, current: u64) -> u64 {
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    let limit = Rlimit { current: Some(current), ..limit };
+    prlimit(Some(node.pid()), Resource::Nofile, limit).unwrap().current.unwrap()
 }

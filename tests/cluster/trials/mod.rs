@@ -70,6 +70,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         overlaps::replace_ends_the_older_run,
         failures::a_slot_that_always_fails_is_tried_three_times_on_several_nodes_and_told_once,
         failures::a_command_that_does_not_exist_fails_with_127_and_uses_attempts_up,
+        failures::a_node_without_a_free_descriptor_leaves_every_slot_to_its_neighbour_and_recovers,
         gaps::a_slot_that_ended_while_all_nodes_were_started_again_is_told_as_missed_once,
         deaths::a_node_killed_mid_run_takes_its_job_along_and_another_takes_over,
         deaths::with_kill_the_job_of_a_stopped_node_is_dead_before_another_starts,
