@@ -21,6 +21,8 @@ INSTALLS = {
     "sudo apt install ./cronward_0.1.0-1_amd64.deb": "scripts/deploy/installed.sh installs the package by dpkg",
     "sudo dnf install ./cronward-0.1.0-1.x86_64.rpm": "scripts/deploy/installed.sh installs the package by rpm",
     "docker build -t cronward -f deploy/docker/Dockerfile .": "scripts/deploy/images.sh builds it with buildah",
+    "cargo run --release -- run": "scripts/deploy/check.sh runs the same jobs with the program of a clone (from_a_clone)",
+    "make test": ".ci/run runs it",
     "cargo install --path . --locked --debug": "scripts/deploy/check.sh runs it (from_a_clone)",
     "cargo install --path . --locked": "as the line before, optimised: `make first-run` and the benchmarks build so",
 }

@@ -140,3 +140,28 @@ fn the_table_of_log_events_is_what_is_logged() {
         "not in the table: {undocumented:?}\nnot in the code: {gone:?}"
     );
 }
+
+#[test]
+fn the_readmes_begin_with_the_two_commands_that_set_everything_up() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for page in ["README.md", "README.zh-CN.md"] {
+        let text = std::fs::read_to_string(root.join(page)).unwrap();
+        let block = text.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+        let commands: Vec<&str> = block.lines().map(|line| line.split('#').next().unwrap().trim()).collect();
+        assert_eq!(commands, ["cargo run --release -- run", "make test"], "{page}");
+    }
+}
+
+#[test]
+fn a_crontab_line_of_the_pages_names_the_program_where_the_packages_install_it() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).unwrap();
+    let packages = read("deploy/packages/nfpm.yaml");
+    let installed = packages
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("dst: ").filter(|path| path.ends_with("bin/cronward")));
+    let line = format!("0 * * * * root {} exec ", installed.unwrap());
+    for page in ["README.md", "README.zh-CN.md", "docs/migrate/crontab.md"] {
+        assert!(read(page).lines().any(|text| text.starts_with(&line)), "{page} has no line that begins with {line}");
+    }
+}

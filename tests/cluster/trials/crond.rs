@@ -97,10 +97,12 @@ fn program(path: &Path, text: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The line of the README for `/etc/cron.d`, as it stands there but for the store and the time.
+/// The line of the README for `/etc/cron.d`, as it stands there but for the store, the time, and the folder of the program: that of
+/// the packages is the machine's own.
 fn documented(store: &str) -> String {
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let line = readme.lines().find_map(|line| line.strip_prefix("0 * * * * root ")).expect("the README has the line");
+    let line = line.replace("/usr/bin/cronward ", "/usr/local/bin/cronward ");
     format!("* * * * * root {}\n", line.replace("redis://redis.example/", store))
 }
 
