@@ -5,6 +5,7 @@ use std::io::Write as _;
 
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use nix::sys::signal::{SigSet, Signal};
 
 use crate::admin::words::harmless;
 use crate::cli::console::{self, Console};
@@ -85,8 +86,19 @@ pub fn command() -> clap::Command {
 /// Reads the command line, does what it says, and tells how that went.
 pub fn main() -> std::process::ExitCode {
     tell_of_panics();
+    let_full_files_be_errors();
     // A panic has told its place on stderr; a script still gets a code that means "internal".
     std::process::ExitCode::from(std::panic::catch_unwind(obey).unwrap_or(ExitCode::Internal as u8))
+}
+
+/// A write beyond the limit on the size of files (`ulimit -f`, `LimitFSIZE=`) raises SIGXFSZ, which would end the process without a word.
+/// Blocked, the write fails with EFBIG, which is reported like a full disk. Threads inherit the mask; commands get an empty one from
+/// their keeper.
+fn let_full_files_be_errors() {
+    let mut signals = SigSet::empty();
+    signals.add(Signal::SIGXFSZ);
+    // Without it the signal has its default.
+    let _ = signals.thread_block();
 }
 
 /// A panic may be the end: what was logged before it is written first.
@@ -265,6 +277,13 @@ fn not_text(arguments: impl Iterator<Item = std::ffi::OsString>) -> Option<Strin
 /// clap's paragraphs as one line, like every other error: what is wrong, what may be meant, and whose help to read.
 fn one_line(told: &clap::Error, verb: Option<&Command>) -> String {
     let text = told.to_string();
+    let name = verb.map(|verb| format!(" {}", verb.get_name())).unwrap_or_default();
+    if let Some(number) = signed(told.kind(), &text) {
+        return format!(
+            "error: unexpected argument '-{number}': a duration has no sign (2h), and an earlier slot follows its job (JOB@-1); see \
+             `cronward{name} --help`"
+        );
+    }
     let mut parts: Vec<String> = Vec::new();
     let kept =
         |line: &&str| !line.is_empty() && !line.starts_with("Usage: ") && !line.starts_with("For more information");
@@ -282,8 +301,13 @@ fn one_line(told: &clap::Error, verb: Option<&Command>) -> String {
     }
     let mut parts: Vec<String> = parts.iter().map(|part| shortened(part)).collect();
     parts.extend(way_out(told.kind(), &parts.join("; "), verb));
-    let verb = verb.map(|verb| format!(" {}", verb.get_name())).unwrap_or_default();
-    format!("{}; see `cronward{verb} --help`", parts.join("; "))
+    format!("{}; see `cronward{name} --help`", parts.join("; "))
+}
+
+/// The first digit of a number with a minus, which clap takes for a flag.
+fn signed(kind: ErrorKind, text: &str) -> Option<char> {
+    let digit = text.strip_prefix("error: unexpected argument '-")?.chars().next()?;
+    (kind == ErrorKind::UnknownArgument && digit.is_ascii_digit()).then_some(digit)
 }
 
 /// What clap says, which repeats words of the command line however long they are: its begin and its end say what is wrong.

@@ -215,6 +215,8 @@ pub struct Account {
     pub queued: Option<String>,
     /// The attempts that were begun here, oldest first.
     pub runs: Vec<RunAccount>,
+    /// The slot was over before: no node looks at it by itself.
+    pub past: bool,
 }
 
 /// One attempt that was begun here; as JSON it stands in `--report` (`docs/json.md`).
@@ -262,7 +264,17 @@ impl Account {
     /// Of a slot at which nothing has happened yet.
     pub(crate) const fn new(slot: Slot) -> Self {
         let runs = Vec::new();
-        Self { slot, end: None, answer: None, waited: false, by: None, store_error: None, queued: None, runs }
+        Self {
+            slot,
+            end: None,
+            answer: None,
+            waited: false,
+            by: None,
+            store_error: None,
+            queued: None,
+            runs,
+            past: false,
+        }
     }
 
     /// Of a command that ran within another run of the same slot, under its lease: nothing was asked or settled here.

@@ -21,6 +21,7 @@ mod demo;
 mod exec;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod explained;
+mod file_size;
 mod files;
 #[cfg(feature = "sqlite")]
 mod filled;

@@ -84,3 +84,16 @@ fn an_argument_that_is_not_utf_8_is_a_usage_error_wherever_it_stands() {
         assert_eq!((output.status.code(), told.lines().count()), (Some(64), 1), "{before:?}: {told}");
     }
 }
+
+#[test]
+fn a_duration_with_a_sign_is_told_to_have_none() {
+    for verb in ["pause", "attempts"] {
+        let flag = if verb == "pause" { "--until" } else { "--since" };
+        let told = cronward(&[verb, "--store", "sqlite:none.db", flag, "-1h"]);
+        let expected = format!(
+            "error: unexpected argument '-1': a duration has no sign (2h), and an earlier slot follows its job (JOB@-1); see \
+             `cronward {verb} --help`\n"
+        );
+        assert_eq!((told.code, told.stderr), (64, expected));
+    }
+}

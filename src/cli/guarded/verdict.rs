@@ -177,10 +177,13 @@ fn not_recorded(account: &Account, run: &RunAccount) -> String {
         (None, None) => "ended".to_owned(),
     };
     let error = account.store_error.as_ref().map_or("the store has not confirmed it", |(_, error)| error);
-    format!(
-        "{}: attempt {} {how}, but the outcome was not recorded: {error}; once the lease expires, another node may run the slot again",
-        account.slot, run.attempt
-    )
+    let slot = &account.slot;
+    let then = if account.past {
+        format!("no node runs a past slot by itself: if the work is done, `cronward mark-done {slot}`")
+    } else {
+        "once the lease expires, another node may run the slot again".to_owned()
+    };
+    format!("{slot}: attempt {} {how}, but the outcome was not recorded: {error}; {then}", run.attempt)
 }
 
 /// The command's own code, as a shell would have it.
@@ -393,6 +396,7 @@ mod tests {
             store_error: None,
             queued: None,
             runs: Vec::new(),
+            past: false,
         }
     }
 
@@ -521,6 +525,10 @@ mod tests {
         let told = "billing@2026-11-21T14Z: attempt 1 ended with exit code 3, but the outcome was not recorded: redis://h: fail: no answer; \
                     once the lease expires, another node may run the slot again";
         assert_eq!(verdict.told, [told]);
+        account.past = true;
+        let told = "billing@2026-11-21T14Z: attempt 1 ended with exit code 3, but the outcome was not recorded: redis://h: fail: no answer; \
+                    no node runs a past slot by itself: if the work is done, `cronward mark-done billing@2026-11-21T14Z`";
+        assert_eq!(judge(&account, 0, None).told, [told]);
     }
 
     #[test]
