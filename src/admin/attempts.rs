@@ -134,8 +134,7 @@ fn slots_of(job: &KnownJob, now: DateTime<Utc>, since: Duration) -> Vec<Candidat
 /// due: before that nobody has missed it.
 fn is_wanted(wanted: &Wanted, candidate: &Candidate<'_>, record: &SlotRecord, now: DateTime<Utc>) -> bool {
     let job = candidate.job;
-    let expected =
-        job.entry.enabled && job.known_since.is_some_and(|since| since < candidate.slot.end()) && candidate.due;
+    let expected = job.entry.enabled && job.owes(candidate.slot.end()) && candidate.due;
     let expected = expected && !job.is_nobodys(candidate.slot.start());
     if !expected && !record.is_touched() {
         return false;

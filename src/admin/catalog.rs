@@ -41,6 +41,8 @@ pub(crate) enum IdleReason {
     NoTick,
     /// Its first tick is to come.
     NotDue(DateTime<Utc>),
+    /// All its ticks lie before the cluster first knew the job, then.
+    NotOwed(DateTime<Utc>),
     /// It was over before the job was known, or no node had the job in its file any more.
     NotKnown,
     /// It is older than the records that the store keeps.
@@ -237,9 +239,12 @@ impl KnownJob {
         if record.is_touched() {
             return None;
         }
-        let Some(tick) = self.first_tick(slot) else { return Some(IdleReason::NoTick) };
+        let Some(tick) = self.owed_tick(slot).or(self.first_tick(slot)) else { return Some(IdleReason::NoTick) };
         if tick > now {
             return Some(IdleReason::NotDue(tick));
+        }
+        if let Some(since) = self.not_owed(slot) {
+            return Some(IdleReason::NotOwed(since));
         }
         if self.known_since.unwrap_or(now) >= slot.end() || self.is_nobodys(slot.start()) {
             return Some(IdleReason::NotKnown);
@@ -264,6 +269,9 @@ impl KnownJob {
         if self.unmatched {
             return Some(NoStart::NoNode);
         }
+        if self.not_owed(slot).is_some() {
+            return Some(NoStart::NotDue);
+        }
         self.is_too_late(slot, now).then_some(NoStart::TooLate)
     }
 
@@ -285,8 +293,7 @@ impl KnownJob {
     /// Whether the start deadline of the slot's last tick has passed.
     fn is_too_late(&self, slot: &Slot, now: DateTime<Utc>) -> bool {
         let deadline = self.spec.as_ref().and_then(|spec| spec.policy.start_deadline);
-        let last = self.timetable.schedule().last_until(earlier(slot.end(), Duration::from_nanos(1)));
-        let last = last.filter(|tick| *tick >= slot.start());
+        let last = self.timetable.last_tick(slot);
         deadline.zip(last).is_some_and(|(deadline, tick)| later(tick, deadline) <= now)
     }
 
@@ -299,6 +306,25 @@ impl KnownJob {
         }
         let last = self.timetable.schedule().last_until(now).and_then(|tick| self.timetable.slot_of(tick));
         of_now.into_iter().chain(last).collect()
+    }
+
+    /// The slot's first tick since the cluster has known the job; none where there is none.
+    pub(crate) fn owed_tick(&self, slot: &Slot) -> Option<DateTime<Utc>> {
+        let from = self.known_since.map_or(slot.start(), |since| since.max(slot.start()));
+        self.timetable.tick_from(from).filter(|tick| *tick < slot.end())
+    }
+
+    /// When the cluster first knew the job, where that was in the slot and after its last tick: no schedule owes the slot.
+    pub(crate) fn not_owed(&self, slot: &Slot) -> Option<DateTime<Utc>> {
+        let since = self.known_since.filter(|since| *since < slot.end() && self.entry.origin == JobOrigin::File)?;
+        self.timetable.last_tick(slot).is_some_and(|tick| tick < since).then_some(since)
+    }
+
+    /// Whether a slot that ended then without a run is missed: the cluster knew the job, and owed a tick of it.
+    pub(crate) fn owes(&self, end: DateTime<Utc>) -> bool {
+        let Some(since) = self.known_since.filter(|since| *since < end) else { return false };
+        let last = self.timetable.schedule().last_until(earlier(end, Duration::from_nanos(1)));
+        self.entry.origin != JobOrigin::File || last.is_some_and(|tick| tick >= since)
     }
 
     /// The slot's first tick; none where it has none.
@@ -352,7 +378,16 @@ mod tests {
             (early, half, false, "2026-11-21T14:30:00Z", Some(IdleReason::Disabled)),
             (early, "0 3 * * *", true, "2026-11-21T14:30:00Z", Some(IdleReason::NoTick)),
             (early, half, true, over, None),
-            (just_before, half, true, over, None),
+            (Some("2026-11-21T14:30:00Z"), half, true, over, None),
+            (just_before, half, true, over, Some(IdleReason::NotOwed(at("2026-11-21T14:59:59Z")))),
+            (just_before, half, true, "2026-11-21T14:59:59Z", Some(IdleReason::NotOwed(at("2026-11-21T14:59:59Z")))),
+            (
+                Some("2026-11-21T14:10:00Z"),
+                "0,30 * * * *",
+                true,
+                "2026-11-21T14:20:00Z",
+                Some(IdleReason::NotDue(tick)),
+            ),
             (late, half, true, over, Some(IdleReason::NotKnown)),
             (None, half, true, over, Some(IdleReason::NotKnown)),
             (early, half, true, "2026-11-28T15:00:00Z", None),

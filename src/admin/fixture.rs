@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 
 use crate::admin::AdminSession;
 use crate::clock::{Clock, ManualClock};
@@ -198,7 +198,9 @@ impl Scene {
 
     /// Makes the registry know a job with hourly slots.
     pub(crate) async fn register(&self, name: &str, schedule: &str) {
-        let entry = JobEntry { schedule: schedule.to_owned(), ..entry(name) };
+        // The hour that lasts is owed, and none before.
+        let first_seen = self.clock.now().wall.duration_trunc(TimeDelta::hours(1)).unwrap();
+        let entry = JobEntry { schedule: schedule.to_owned(), first_seen, ..entry(name) };
         self.store.register(&[entry]).await.unwrap();
     }
 

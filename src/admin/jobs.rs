@@ -31,7 +31,11 @@ pub(crate) async fn views(session: &AdminSession) -> Result<(Vec<JobView>, Vec<S
         let current = current
             .filter(|record| !job.orphaned || record.is_touched())
             // Nobody missed what was over before anybody knew the job.
-            .filter(|record| job.idle_reason(record, session.now, session.retention) != Some(IdleReason::NotKnown))
+            .filter(|record| match job.idle_reason(record, session.now, session.retention) {
+                Some(IdleReason::NotKnown) => false,
+                Some(IdleReason::NotOwed(_)) => record.slot.end() > session.now,
+                _ => true,
+            })
             .map(|record| Arc::new(SlotView::of(&record, session.now, job.entry.max_attempts)));
         let next = job.next_tick(current.as_deref(), session.now);
         views.push(JobView {
@@ -39,6 +43,7 @@ pub(crate) async fn views(session: &AdminSession) -> Result<(Vec<JobView>, Vec<S
             no_start: current.as_ref().and_then(|slot| job.no_start_of(slot, session.now)),
             current,
             orphaned: job.orphaned,
+            first_seen: job.known_since,
             latest: LatestView::of(&latest),
             ..JobView::of(&job.entry, next)
         });

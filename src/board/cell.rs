@@ -53,7 +53,7 @@ impl CellState {
     pub(crate) fn of(state: SlotState, idle: Option<IdleReason>) -> Self {
         match idle {
             Some(IdleReason::NoTick | IdleReason::NotDue(_)) => Self::NotDue,
-            Some(IdleReason::NotKnown | IdleReason::Forgotten) => Self::Unknown,
+            Some(IdleReason::NotOwed(_) | IdleReason::NotKnown | IdleReason::Forgotten) => Self::Unknown,
             Some(IdleReason::Disabled) => Self::Disabled,
             None => Self::from(state),
         }

@@ -111,10 +111,8 @@ fn failing(line: &Line, row: &BoardRow, faults: &Faults) -> Option<Concern> {
     let key = current.and_then(|slot| slot.slot.parse::<SlotKey>().ok());
     let verdict = current.and_then(|slot| match slot.state {
         SlotState::Failed => Some(Verdict::Failed),
-        // Before anybody knew the job nobody missed it.
-        SlotState::Missed if line.job.known_since.is_some_and(|since| since < slot.end) || slot.verdict.is_some() => {
-            Some(Verdict::Missed)
-        }
+        // A slot from before the cluster knew the job is not missed.
+        SlotState::Missed if line.job.owes(slot.end) || slot.verdict.is_some() => Some(Verdict::Missed),
         // Nobody tries again, though it is not over.
         SlotState::Pending | SlotState::Retrying if row.is_too_late() => Some(Verdict::Missed),
         _ => None,

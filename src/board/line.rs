@@ -232,6 +232,9 @@ impl Line {
         if let Some(seen) = self.slots.get_mut(key) {
             (seen.state, seen.attempts) = (state, attempts);
             seen.settled = record.verdict.is_some();
+            // Earlier ticks are from before the cluster knew the job.
+            let owed = self.job.owed_tick(&record.slot);
+            owed.into_iter().for_each(|tick| seen.tick = seconds(record.slot.start(), tick));
         } else if record.is_touched() && self.is_kept(key) && at.window.place(hour_of(key.start())).is_some() {
             // Somebody ran a slot that has no tick.
             let lasts = seconds(record.slot.start(), record.slot.end());
@@ -297,8 +300,8 @@ impl Line {
         let mut read = self.shown.iter().filter_map(|shown| shown.read.as_ref());
         let shown = read.clone().find(|read| read.touched).or(read.next_back())?;
         // What was over before anybody knew the job nobody missed.
-        let known = |view: &SlotView| self.job.known_since.is_some_and(|since| since < view.end);
-        let counts = |view: &SlotView| !self.job.orphaned && (view.state != SlotState::Missed || known(view));
+        let counts =
+            |view: &SlotView| !self.job.orphaned && (view.state != SlotState::Missed || self.job.owes(view.end));
         shown.view.as_ref().filter(|view| shown.touched || counts(view))
     }
 

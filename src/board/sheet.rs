@@ -384,6 +384,7 @@ impl Sheet {
             paused: line.pause.as_ref().and_then(|pause| PauseView::of(pause, now)),
             current: line.current().cloned(),
             orphaned: *orphaned,
+            first_seen: line.job.known_since,
             latest: line.latest.as_ref().map(LatestView::of).unwrap_or_default(),
             ..JobView::of(entry, line.job.next_tick(line.current().map(AsRef::as_ref), now))
         };

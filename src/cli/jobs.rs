@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SubsecRound, Utc};
 use comfy_table::Cell;
 
 use crate::admin::jobs;
@@ -97,9 +97,16 @@ fn state(view: &JobView, console: &Console) -> Cell {
         Some(SlotState::Pending | SlotState::Retrying) if view.no_start == Some(NoStart::NoNode) => {
             format::text("no node")
         }
+        Some(SlotState::Pending) if view.no_start == Some(NoStart::NotDue) => format::text(&not_due(view.first_seen)),
         Some(state) => format::state(console, state),
         None => format::text("-"),
     }
+}
+
+/// Of a slot whose scheduled times lie before the cluster first knew the job.
+fn not_due(first_seen: Option<DateTime<Utc>>) -> String {
+    let before = |at: DateTime<Utc>| format!("not due before {}", instant(at.trunc_subsecs(0)));
+    first_seen.map_or_else(|| "not due".to_owned(), before)
 }
 
 /// How many slots ended without success since the last that is done, and how long ago the first of them began.
@@ -164,6 +171,15 @@ mod tests {
              report   2026-11-21T12Z  pending   0/3       -       in 48m\n\
              sweep    2026-11-21T12Z  failed    3/3       -       in 48m\n"
         );
+    }
+
+    #[test]
+    fn a_job_that_the_cluster_first_knew_after_its_time_says_when() {
+        let slot = Some(SlotView::of(&fixture::untouched(), fixture::at(NOON), 3));
+        let first_seen = Some(fixture::at("2026-11-21T12:06:00Z"));
+        let new = JobView { no_start: Some(NoStart::NotDue), first_seen, ..view("new", slot) };
+        let said = shown(&[new]);
+        assert!(said.contains(&format!("not due before {}", instant(first_seen.unwrap()))), "{said}");
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Config {
     /// The jobs as the registry takes them.
     pub fn entries(&self) -> Vec<JobEntry> {
         // The store says when it first met the name.
-        self.jobs.values().map(|spec| JobEntry::of(spec, DateTime::UNIX_EPOCH)).collect()
+        self.jobs.values().map(|spec| JobEntry::of(spec, DateTime::UNIX_EPOCH).unseen()).collect()
     }
 
     /// A hash of all jobs, 16 hexadecimal digits. The same on every node whose jobs are the same after variables and

@@ -51,7 +51,7 @@ fn taking_over(nodes: Vec<NodeEntry>, first_seen: &str) -> (Vec<String>, NodeRep
     machine.handle_beat(now());
     let reply = Ok((now().wall, nodes));
     machine.handle_report(now(), Report::Nodes { sent: now(), received: now(), reply });
-    let reply = Ok(machine.plan().registry(at(first_seen)));
+    let reply = Ok(machine.plan().registry(now().wall, |_| at(first_seen)));
     machine.handle_report(now(), Report::Registered { plan: 0, reply });
     let (mut closes, mut reports) = (Vec::new(), Vec::new());
     while let Some(action) = machine.poll_action() {
@@ -68,7 +68,7 @@ fn taking_over(nodes: Vec<NodeEntry>, first_seen: &str) -> (Vec<String>, NodeRep
 #[test]
 fn what_a_node_owes_is_taken_over_although_another_that_began_later_owes_nothing() {
     let (owing, later) = (other("13:40:00", None, Some("12:00:00")), other("13:59:50", Some("13:00:00"), None));
-    let (closes, report) = taking_over(vec![owing, later], "12:30:00");
+    let (closes, report) = taking_over(vec![owing, later], "11:30:00");
     assert_eq!(closes, ["a@2026-11-21T12Z"]);
     assert_eq!(report.behind, BTreeMap::from([(job(), at("12:00:00"))]));
     assert_eq!(report.since, BTreeMap::new());

@@ -10,7 +10,7 @@
 //! It owns no rule of the protocol: each slot has a machine of its own (`machine`), in a drive that its driver starts. The daemon
 //! drives it with a runtime, the simulator in virtual time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,13 +23,14 @@ use crate::job::{Concurrency, JobName, JobSpec};
 use crate::machine::End;
 use crate::node::action::{self, Action, DriveId, Outbox, Question, Report, Start};
 use crate::node::active::ActiveSlots;
+use crate::node::agenda::Agenda;
 use crate::node::membership::{Context, Membership};
-use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
+use crate::node::plan::{self, Entry, Health, Identity, Plan, Upkeep};
 use crate::node::request::{TriggerRefusal, TriggerRequest};
 use crate::node::resets::Resets;
-use crate::schedule::{Planner, ScheduleError, Tick};
+use crate::schedule::{Planner, ScheduleError};
 use crate::slot::{Decision, Slot, SlotRecord, Trigger};
-use crate::store::{NodeReport, StoreError};
+use crate::store::{JobEntry, NodeReport, StoreError};
 use crate::wake::{Wake, WakeKind};
 
 /// How far ahead ticks are armed: several beats, so that late and lost ones cost nothing.
@@ -48,10 +49,7 @@ pub struct NodeMachine {
     upkeep: Upkeep,
     plan: Plan,
     entries: BTreeMap<JobName, Entry>,
-    planner: Planner,
-    /// Ticks that wait for their instant; the number keeps those of one instant apart.
-    armed: BTreeMap<(DateTime<Utc>, u64), Tick>,
-    armed_count: u64,
+    agenda: Agenda,
     active: ActiveSlots,
     resets: Resets,
     membership: Membership,
@@ -70,9 +68,7 @@ impl NodeMachine {
             upkeep,
             plan,
             entries: BTreeMap::new(),
-            planner: Planner::new(HORIZON),
-            armed: BTreeMap::new(),
-            armed_count: 0,
+            agenda: Agenda::new(Planner::new(HORIZON)),
             active: ActiveSlots::default(),
             resets: Resets::default(),
             membership: Membership::new(now.mono),
@@ -94,7 +90,7 @@ impl NodeMachine {
 
     /// When the next armed tick is due.
     pub fn next_tick(&self) -> Option<DateTime<Utc>> {
-        self.armed.first_key_value().map(|((at, _), _)| *at)
+        self.agenda.next()
     }
 
     /// The last beat; none before the first.
@@ -158,13 +154,9 @@ impl NodeMachine {
         self.last_beat = Some(now);
         self.active.sweep(now.wall);
         if self.leave_by.is_none() {
-            let beat = self.planner.beat(now.wall);
-            if !beat.look_back.is_empty() {
-                self.out.push_back(Action::Emit(Event::Gap { slots: beat.look_back.len() }));
-            }
-            for tick in beat.look_back.into_iter().chain(beat.ticks) {
-                self.armed_count += 1;
-                self.armed.insert((tick.fire_at, self.armed_count), tick);
+            let slots = self.agenda.beat(now);
+            if slots > 0 {
+                self.out.push_back(Action::Emit(Event::Gap { slots }));
             }
             self.handle_ticks(now);
             let due = self.resets.due(now.mono, self.upkeep.hints, |after, most| self.active.ended_after(after, most));
@@ -178,10 +170,7 @@ impl NodeMachine {
 
     /// Starts every armed tick that is due.
     pub fn handle_ticks(&mut self, now: Now) {
-        while let Some(entry) = self.armed.first_entry()
-            && entry.key().0 <= now.wall
-        {
-            let tick = entry.remove();
+        while let Some(tick) = self.agenda.due(now.wall) {
             self.start(&tick.job, tick.slot, tick.at, Trigger::Schedule);
         }
     }
@@ -242,8 +231,26 @@ impl NodeMachine {
         if let Report::Looked(reply) = report {
             return self.looked(now, reply);
         }
+        if let Report::Registered { reply, .. } = &report {
+            self.learn(now, reply.as_deref());
+        }
         let (membership, node, out) = self.membership();
         membership.reported(now, report, &node, out);
+    }
+
+    /// The registry of jobs has answered, or refuses the plan: what is owed from before this node is known by now.
+    fn learn(&mut self, now: Now, reply: Result<&[JobEntry], &StoreError>) {
+        let registry = match reply {
+            Ok(registry) => registry,
+            Err(error) if error.is_transient() => return,
+            Err(_) => &[],
+        };
+        for (job, first_seen) in self.agenda.learn(registry, now) {
+            self.membership.verdicts.closer.owes_since(&job, first_seen);
+        }
+        if self.leave_by.is_none() {
+            self.handle_ticks(now);
+        }
     }
 
     /// What was opened again is driven again, as if a hint had told of it.
@@ -264,7 +271,7 @@ impl NodeMachine {
         let longest_kill = self.entries.values().map(|entry| entry.spec.policy.kill_after).max().unwrap_or_default();
         let leave_by = now.mono + drain + longest_kill + LAST_WORDS;
         self.leave_by = Some(self.leave_by.map_or(leave_by, |before| before.min(leave_by)));
-        self.armed.clear();
+        self.agenda.clear();
         self.out.push_back(Action::TellAll(Message::Leave(drain)));
         self.membership.draining = true;
         let (membership, node, out) = self.membership();
@@ -306,18 +313,9 @@ impl NodeMachine {
                 return self.out.push_back(Action::Emit(refused));
             }
         };
-        let same = |job: &JobName| {
-            let pair = (self.entries.get(job), entries.get(job));
-            matches!(pair, (Some(old), Some(new)) if old.spec == new.spec)
-        };
-        let changed: BTreeSet<JobName> =
-            self.entries.keys().chain(entries.keys()).filter(|job| !same(job)).cloned().collect();
-        // A tick that is armed is kept where the job still ticks then: the planner will not hand it out again.
-        let still_ticks = |job: &JobName| {
-            let pair = (self.entries.get(job), entries.get(job));
-            matches!(pair, (Some(old), Some(new)) if new.ours && old.timetable == new.timetable)
-        };
-        self.armed.retain(|_, tick| still_ticks(&tick.job));
+        let changed = plan::changed(&self.entries, &entries);
+        // The planner does not hand out an armed tick again.
+        self.agenda.keep(|job| plan::still_ticks((self.entries.get(job), entries.get(job))));
         let mut reopened = Vec::new();
         for job in &changed {
             reopened.extend(self.active.retire(job, &Message::Leave(FOR_EVER), &mut self.out));
@@ -325,7 +323,7 @@ impl NodeMachine {
         self.plan = plan;
         self.take(entries, now);
         // What waited was retired, its tick was handed out long ago: without another look the slot would be lost here.
-        changed.iter().for_each(|job| self.planner.look_again(job));
+        changed.iter().for_each(|job| self.agenda.look_again(job));
         let jobs = self.entries.values().filter(|entry| entry.ours).count();
         self.out.push_back(Action::Emit(Event::Reloaded { jobs, changed: changed.into_iter().collect() }));
         self.tell_plan();
@@ -338,7 +336,7 @@ impl NodeMachine {
 
     /// Puts compiled jobs in force.
     fn take(&mut self, entries: BTreeMap<JobName, Entry>, now: Now) {
-        self.planner.set(entries.values().filter(|entry| entry.ours).map(|entry| entry.timetable.clone()).collect());
+        self.agenda.set(&self.plan.jobs, &entries, now);
         // Every node closes every job's slots: those who may claim a job may all be dead.
         self.membership.verdicts.set(&entries, now);
         self.entries = entries;
@@ -393,6 +391,7 @@ impl NodeMachine {
             plan: &self.plan,
             entries: &self.entries,
             active: &self.active,
+            first_seen: &self.agenda.first_seen,
         };
         (&mut self.membership, node, &mut self.out)
     }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, no_earlier_than, offset_ms};
+use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, later, no_earlier_than, offset_ms};
 use crate::event::Event;
 use crate::job::JobName;
 use crate::node::action::{Action, Outbox, Question, Report};
 use crate::node::active::ActiveSlots;
+use crate::node::first_seen::FirstSeen;
 use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
 use crate::node::verdicts::Verdicts;
 use crate::slot::Decision;
@@ -53,6 +54,7 @@ pub(super) struct Context<'a> {
     pub(super) plan: &'a Plan,
     pub(super) entries: &'a BTreeMap<JobName, Entry>,
     pub(super) active: &'a ActiveSlots,
+    pub(super) first_seen: &'a FirstSeen,
 }
 
 /// What the node knows of its own standing.
@@ -177,7 +179,8 @@ impl Membership {
         let stale = !self.is_registered() || self.refresh_at.is_some_and(|at| at <= now.mono);
         if stale && !self.registering && due(self.register_at) {
             self.registering = true;
-            out.push_back(Action::Ask(Question::Register { plan: self.plan, jobs: node.plan.registry(now.wall) }));
+            let jobs = node.plan.registry(now.wall, |job| node.first_seen.of(job, now));
+            out.push_back(Action::Ask(Question::Register { plan: self.plan, jobs }));
         }
         if matches!(self.first_contact, FirstContact::Over) {
             if due(self.heartbeat_at) && !self.heartbeat_sent {
@@ -369,7 +372,10 @@ impl Membership {
                 self.registered = Some(plan);
                 self.refused = false;
                 self.register_at = None;
-                self.refresh_at = Some(now.mono + REFRESH);
+                let silence = node.upkeep.silence();
+                let is_new = |entry: &JobEntry| later(entry.first_seen, silence) > now.wall;
+                // Of a job that is new to a store which came back empty, another node may know more.
+                self.refresh_at = Some(now.mono + if jobs.iter().any(is_new) { silence } else { REFRESH });
                 jobs.into_iter().map(|job| (job.name, job.first_seen)).collect()
             }
             Err(error) => {

@@ -4,6 +4,7 @@
 //!   owns no rule of the protocol.
 //! - [`Node`] is the loop that drives it with a runtime, a clock and a store; the simulator drives it in virtual time.
 //! - Each slot is a task of its own, a [`crate::drive::Drive`]; `active` keeps which slots are driven.
+//! - `agenda` keeps the ticks that are armed; `first_seen` says which scheduled times a job owes.
 //! - `membership` is the node as the cluster sees it, `chores` asks the store what is no slot's matter.
 //! - `request` judges what an operator asks this node to run.
 //! - `digest` tells in sums what happens to many slots at once.
@@ -15,12 +16,14 @@
 #[allow(missing_docs, reason = "no page shows it: it is what the driver of a machine says and hears")]
 mod action;
 mod active;
+mod agenda;
 #[cfg(feature = "daemon")]
 mod chores;
 #[cfg(feature = "daemon")]
 mod daemon;
 #[cfg(feature = "daemon")]
 mod digest;
+mod first_seen;
 #[cfg(test)]
 mod handover_tests;
 #[cfg(feature = "daemon")]

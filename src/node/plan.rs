@@ -1,6 +1,6 @@
 //! What a node is, what it is to do, and how it is, for whoever watches over it: systemd's watchdog, a health check.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -91,8 +91,13 @@ impl Plan {
     }
 
     /// The jobs as the registry knows them.
-    pub(super) fn registry(&self, now: DateTime<Utc>) -> Vec<JobEntry> {
-        self.jobs.iter().map(|spec| JobEntry::of(spec, now)).collect()
+    pub(super) fn registry(
+        &self,
+        now: DateTime<Utc>,
+        first_seen: impl Fn(&JobName) -> DateTime<Utc>,
+    ) -> Vec<JobEntry> {
+        let entry = |spec: &Arc<JobSpec>| JobEntry { first_seen: first_seen(&spec.name), ..JobEntry::of(spec, now) };
+        self.jobs.iter().map(entry).collect()
     }
 
     pub(super) fn report(&self, identity: &Identity) -> NodeReport {
@@ -113,6 +118,17 @@ impl Plan {
             since: BTreeMap::new(),
         }
     }
+}
+
+/// The jobs of two plans that are not the same in both.
+pub(super) fn changed(old: &BTreeMap<JobName, Entry>, new: &BTreeMap<JobName, Entry>) -> BTreeSet<JobName> {
+    let same = |job: &JobName| matches!((old.get(job), new.get(job)), (Some(old), Some(new)) if old.spec == new.spec);
+    old.keys().chain(new.keys()).filter(|job| !same(job)).cloned().collect()
+}
+
+/// Whether a job's armed ticks are ticks of its entry in the next plan, too.
+pub(super) fn still_ticks(pair: (Option<&Entry>, Option<&Entry>)) -> bool {
+    matches!(pair, (Some(old), Some(new)) if new.ours && old.timetable == new.timetable)
 }
 
 /// A node's health.

@@ -98,7 +98,7 @@ fn a_slot_that_has_ended_is_run_only_where_that_was_asked_for() {
 fn meet_store(machine: &mut NodeMachine) {
     machine.handle_beat(now());
     machine.handle_report(now(), Report::Nodes { sent: now(), received: now(), reply: Ok((now().wall, Vec::new())) });
-    let reply = Ok(machine.plan().registry(now().wall));
+    let reply = Ok(machine.plan().registry(now().wall, |_| now().wall));
     machine.handle_report(now(), Report::Registered { plan: 0, reply });
 }
 

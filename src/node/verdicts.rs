@@ -97,6 +97,8 @@ impl Verdicts {
     pub(super) fn asked_for(&mut self, request: &TriggerRequest, now: DateTime<Utc>) {
         if request.slot.end() <= now {
             self.past.insert(request.slot.clone());
+        } else {
+            self.closer.run_by_hand(&request.slot);
         }
     }
 

@@ -46,13 +46,13 @@ impl Closer {
                 Some(place) if place.timetable == timetable => place,
                 Some(place) => {
                     let from = place.head.as_ref().map_or(now.wall, Slot::start);
-                    let new = Place::new(timetable, from, place.known);
+                    let new = Place::new(timetable, (from, place.first_seen), place.known);
                     let state = if new.head == place.head { place.state } else { QuestionState::Idle };
                     Place { running: place.running, state, since: place.since, ..new }
                 }
                 None => {
                     let from = current_or(&timetable, now.wall);
-                    Place::new(timetable, from, Some(now))
+                    Place::new(timetable, (from, None), Some(now))
                 }
             };
             (job, place)
@@ -77,6 +77,28 @@ impl Closer {
         let Some(place) = self.jobs.get_mut(job) else { return };
         let start = place.head.as_ref().map(Slot::start);
         place.since = start.filter(|start| first_seen.is_none_or(|seen| seen < *start));
+    }
+
+    /// The cluster has known the job since then: its slots are closed, but for those whose ticks all lie before. Until that is known
+    /// no verdict of the job is asked for.
+    pub fn owes_since(&mut self, job: &JobName, first_seen: DateTime<Utc>) {
+        let Some(place) = self.jobs.get_mut(job) else { return };
+        let before = place.first_seen.replace(first_seen);
+        match before {
+            Some(before) if first_seen < before => place.look_back(before),
+            None => place.skip_what_is_not_owed(),
+            Some(_) => {}
+        }
+    }
+
+    /// A person had a slot run that lasts: it is closed, also where no schedule owes it.
+    pub fn run_by_hand(&mut self, slot: &Slot) {
+        if let Some(place) = self.jobs.get_mut(slot.job())
+            && place.head.as_ref().is_none_or(|head| slot.start() < head.start())
+        {
+            let closable = QuestionState::NotBefore(later(slot.end(), GRACE));
+            place.running.entry(slot.start()).or_insert_with(|| (slot.clone(), closable));
+        }
     }
 
     /// The jobs of which nothing is known before some slot, with its start.
@@ -226,6 +248,8 @@ struct Place {
     known: Option<Now>,
     /// The start of the slot from which on the slots are closed, here or by those before; none: from the first on.
     since: Option<DateTime<Utc>>,
+    /// When the cluster first knew the job; none until the registry has said so.
+    first_seen: Option<DateTime<Utc>>,
     /// The oldest slot that is not known to have a verdict; none when the timetable has no more.
     head: Option<Slot>,
     state: QuestionState,
@@ -263,17 +287,27 @@ impl QuestionState {
 }
 
 impl Place {
-    fn new(timetable: Timetable, from: DateTime<Utc>, known: Option<Now>) -> Self {
-        let head = first_slot(&timetable, from);
+    fn new(
+        timetable: Timetable,
+        (from, first_seen): (DateTime<Utc>, Option<DateTime<Utc>>),
+        known: Option<Now>,
+    ) -> Self {
+        let head = first_owed(&timetable, from, first_seen);
         let (done, running) = (BTreeSet::new(), BTreeMap::new());
-        Self { timetable, known, since: None, head, state: QuestionState::Idle, done, running }
+        Self { timetable, known, since: None, first_seen, head, state: QuestionState::Idle, done, running }
     }
 
     fn look_back(&mut self, from: DateTime<Utc>) {
         let start = current_or(&self.timetable, from);
         if self.head.as_ref().is_none_or(|head| start < head.start()) {
-            self.head = first_slot(&self.timetable, start);
+            self.head = first_owed(&self.timetable, start, self.first_seen);
             self.state = QuestionState::Idle;
+        }
+    }
+
+    fn skip_what_is_not_owed(&mut self) {
+        if let Some(head) = &self.head {
+            self.head = first_owed(&self.timetable, head.start(), self.first_seen);
         }
     }
 
@@ -290,7 +324,7 @@ impl Place {
         while self.head_is_over(now) && self.head_is_done() {
             self.advance();
         }
-        if self.state.is_ready(now) && self.head_is_over(now) {
+        if self.first_seen.is_some() && self.state.is_ready(now) && self.head_is_over(now) {
             self.state = QuestionState::Asked;
             due.extend(self.head.clone());
         }
@@ -332,6 +366,16 @@ fn first_slot(timetable: &Timetable, from: DateTime<Utc>) -> Option<Slot> {
     timetable.slots(from, later(from, HORIZON)).next().map(|(slot, _)| slot)
 }
 
+/// The first slot from then on with a tick that is owed: one since the cluster first knew the job.
+fn first_owed(timetable: &Timetable, from: DateTime<Utc>, first_seen: Option<DateTime<Utc>>) -> Option<Slot> {
+    let Some(seen) = first_seen else { return first_slot(timetable, from) };
+    let slot = first_slot(timetable, from.max(current_or(timetable, seen)))?;
+    if timetable.last_tick(&slot).is_some_and(|tick| tick >= seen) {
+        return Some(slot);
+    }
+    first_slot(timetable, slot.end())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,6 +400,7 @@ mod tests {
     fn closer() -> Closer {
         let mut closer = Closer::default();
         closer.set(vec![hourly("a")], now("2026-11-21T14:30:00Z"));
+        closer.owes_since(&JobName::new("a").unwrap(), at("2026-11-01T00:00:00Z"));
         closer
     }
 
@@ -534,6 +579,7 @@ mod tests {
         let mut closer = Closer::default();
         let early = now("2026-11-21T14:30:00Z");
         closer.set(vec![hourly("a")], Now { wall: at("2026-11-21T17:30:00Z"), ..early });
+        closer.owes_since(&JobName::new("a").unwrap(), at("2026-11-01T00:00:00Z"));
         closer.clock_put_right(now("2026-11-21T14:40:00Z"));
         assert_eq!(due(&mut closer, "2026-11-21T15:00:01Z"), ["a@2026-11-21T14Z"]);
         closer.closed(&slot("2026-11-21T14Z"));
@@ -564,11 +610,57 @@ mod tests {
         assert_eq!(behind(&closer, "2026-11-21T16:00:00Z"), [""; 0]);
     }
 
+    /// Of a job that the closer learns of at half past two, and that has a slot each day: what is due two days later.
+    fn due_of_a_day(schedule: &str, first_seen: Option<&str>) -> Vec<String> {
+        let mut closer = Closer::default();
+        let job = JobName::new("a").unwrap();
+        closer.set(
+            vec![Timetable::parse(job.clone(), schedule, "UTC", "day").unwrap()],
+            now("2026-11-21T14:30:00Z"),
+        );
+        first_seen.into_iter().for_each(|seen| closer.owes_since(&job, at(seen)));
+        due(&mut closer, "2026-11-23T12:00:00Z")
+    }
+
+    #[test]
+    fn a_slot_whose_ticks_all_lie_before_the_job_was_known_is_not_closed() {
+        assert_eq!(due_of_a_day("0 2 * * *", Some("2026-11-21T14:30:00Z")), ["a@2026-11-22T00Z"]);
+        assert_eq!(due_of_a_day("0 2,20 * * *", Some("2026-11-21T14:30:00Z")), ["a@2026-11-21T00Z"]);
+        assert_eq!(due_of_a_day("0 2 * * *", Some("2026-11-21T02:00:00Z")), ["a@2026-11-21T00Z"]);
+        assert_eq!(due_of_a_day("0 2 * * *", None), [""; 0], "the registry has not answered");
+    }
+
+    #[test]
+    fn a_job_that_turns_out_to_be_older_is_closed_from_the_slot_that_was_skipped() {
+        let mut closer = Closer::default();
+        let job = JobName::new("a").unwrap();
+        closer.set(vec![Timetable::parse(job.clone(), "0 2 * * *", "UTC", "day").unwrap()], now("2026-11-21T14:30:00Z"));
+        for seen in ["2026-11-21T14:30:00Z", "2026-11-20T00:00:00Z"] {
+            closer.owes_since(&job, at(seen));
+        }
+        assert_eq!(due(&mut closer, "2026-11-23T12:00:00Z"), ["a@2026-11-21T00Z"]);
+    }
+
+    #[test]
+    fn a_slot_that_a_person_had_run_is_closed_though_no_schedule_owes_it() {
+        let mut closer = Closer::default();
+        let daily = Timetable::parse(JobName::new("a").unwrap(), "0 2 * * *", "UTC", "day").unwrap();
+        let today = daily.slot_at(at("2026-11-21T14:30:00Z")).unwrap();
+        closer.set(vec![daily], now("2026-11-21T14:30:00Z"));
+        closer.owes_since(today.job(), at("2026-11-21T14:30:00Z"));
+        closer.run_by_hand(&today);
+        assert_eq!(due(&mut closer, "2026-11-22T00:00:00Z"), [""; 0]);
+        assert_eq!(due(&mut closer, "2026-11-22T00:00:01Z"), ["a@2026-11-21T00Z"]);
+        closer.closed(&today);
+        assert_eq!(due(&mut closer, "2026-11-22T01:00:00Z"), [""; 0]);
+    }
+
     #[test]
     fn one_beat_asks_for_a_bounded_number() {
         let mut closer = Closer::default();
         let jobs = ["a", "b", "c", "d"].map(hourly).to_vec();
-        closer.set(jobs, now("2026-11-21T14:30:00Z"));
+        closer.set(jobs.clone(), now("2026-11-21T14:30:00Z"));
+        jobs.iter().for_each(|table| closer.owes_since(table.job(), at("2026-11-01T00:00:00Z")));
         assert_eq!(closer.due(at("2026-11-21T16:30:00Z"), 3).len(), 3);
         assert_eq!(closer.due(at("2026-11-21T16:30:00Z"), 3).len(), 1);
     }

@@ -116,6 +116,11 @@ impl Timetable {
         })
     }
 
+    /// The last tick of a slot; none where it has none.
+    pub fn last_tick(&self, slot: &Slot) -> Option<DateTime<Utc>> {
+        self.schedule.last_until(slot.end() - JUST_BEFORE).filter(|tick| *tick >= slot.start())
+    }
+
     /// Slots with a tick that are older than `slot` and end less than `back` before it begins: a run of theirs may have begun
     /// just before their end and lasted for `back`. Newest first, at most `most`.
     pub fn older(&self, slot: &Slot, back: Duration, most: usize) -> Vec<Slot> {
@@ -149,7 +154,7 @@ impl Timetable {
     }
 
     /// The first tick at or after an instant.
-    pub(super) fn tick_from(&self, instant: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    pub fn tick_from(&self, instant: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.schedule.next_after(instant - JUST_BEFORE)
     }
 

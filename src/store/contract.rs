@@ -127,8 +127,8 @@ pub trait Store: Debug + Send + Sync + 'static {
     /// pause lasts. One call, however many jobs are paused.
     async fn pause_of(&self, job: &JobName) -> Result<(DateTime<Utc>, Option<Pause>), StoreError>;
 
-    /// Makes the registry know these jobs; answers all that it knows. `first_seen` of a known name is kept, and so is the whole
-    /// of an entry that a file's daemon made where the new one comes from elsewhere ([`JobEntry::yields_to`]): such a caller
+    /// Makes the registry know these jobs; answers all that it knows. Of a name the earliest `first_seen` is kept: the known one, the
+    /// caller's, or the store's time where the name is new. Kept is also the whole of an entry that a file's daemon made where the new one comes from elsewhere ([`JobEntry::yields_to`]): such a caller
     /// knows no more than its own command line, and the daemon may have spoken since it looked.
     async fn register(&self, jobs: &[JobEntry]) -> Result<Vec<JobEntry>, StoreError>;
 

@@ -40,6 +40,12 @@ impl JobOrigin {
     }
 }
 
+/// The first sight of a caller that has none: later than the clock of any store.
+const UNSEEN: DateTime<Utc> = match DateTime::from_timestamp(253_402_300_799, 0) {
+    Some(last_second_of_9999) => last_second_of_9999,
+    None => DateTime::<Utc>::MAX_UTC,
+};
+
 /// A job as the registry knows it: enough to compute its slots without its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobEntry {
@@ -68,7 +74,8 @@ pub struct JobEntry {
         skip_serializing_if = "Option::is_none"
     )]
     pub planned: Option<DateTime<Utc>>,
-    /// When the name was first registered, by the store's clock; ignored in a request. Stands last: stores look for it there.
+    /// When the cluster first knew the name, by the store's clock. In a request: since when the caller knows the job; the store keeps
+    /// the earliest of that, its own time and what it has. Stands last: stores look for it there.
     #[serde(rename = "first_seen_ms", with = "chrono::serde::ts_milliseconds")]
     pub first_seen: DateTime<Utc>,
 }
@@ -98,7 +105,8 @@ impl JobEntry {
 
     /// What is kept of the name once this is registered; none where that is what is kept already.
     pub(super) fn registered(&self, known: Option<&Self>, now: DateTime<Utc>) -> Option<Self> {
-        let entry = Self { first_seen: known.map_or(now, |known| known.first_seen), ..self.clone() };
+        let first_seen = known.map_or(now, |known| known.first_seen).min(self.first_seen);
+        let entry = Self { first_seen, ..self.clone() };
         let stays = known.is_some_and(|known| *known == entry || entry.yields_to(known));
         (!stays).then_some(entry)
     }
@@ -115,9 +123,15 @@ impl JobEntry {
         named
     }
 
-    /// The entry of a job that no daemon plans, seen now. Its schedule is no more than where its slots begin.
+    /// The entry of a job that no daemon plans. Its schedule is no more than where its slots begin.
     pub fn unplanned(spec: &JobSpec, origin: JobOrigin, now: DateTime<Utc>) -> Self {
-        Self { enabled: false, origin, planned: None, ..Self::of(spec, now) }
+        Self { enabled: false, origin, planned: None, ..Self::of(spec, now).unseen() }
+    }
+
+    /// The same from a caller whose clock says nothing: of a name that is new the store's time counts.
+    #[must_use]
+    pub fn unseen(self) -> Self {
+        Self { first_seen: UNSEEN, ..self }
     }
 }
 
@@ -281,7 +295,9 @@ mod tests {
         let of_crontab = JobEntry::unplanned(&spec, JobOrigin::Crontab, DateTime::UNIX_EPOCH);
         let written = serde_json::to_string(&of_crontab).unwrap();
         // Redis takes what stands before it as it is.
-        assert!(written.ends_with(r#""enabled":false,"origin":"crontab","first_seen_ms":0}"#), "{written}");
+        let unseen = UNSEEN.timestamp_millis();
+        let end = format!(r#""enabled":false,"origin":"crontab","first_seen_ms":{unseen}}}"#);
+        assert!(written.ends_with(&end), "{written}");
         assert_eq!(serde_json::from_str::<JobEntry>(&written).unwrap(), of_crontab);
     }
 

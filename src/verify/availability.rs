@@ -98,7 +98,7 @@ impl History {
             self.instances.get(assignment.instance).map_or(Duration::ZERO, NodeRun::may_be_late)
         };
         let fires = |assignment: &'a Assignment| {
-            let at = assignment.fires(&story.slot).unwrap_or_else(|| story.slot.start());
+            let at = assignment.owes(&story.slot).unwrap_or_else(|| story.slot.start());
             (assignment, later(at, late(assignment)))
         };
         let fired: Vec<_> = plans.map(fires).collect();

@@ -252,6 +252,8 @@ pub(super) struct Assignment {
     pub(super) to: DateTime<Utc>,
     /// With the jitter, where the journal tells it.
     pub(super) table: Timetable,
+    /// When some node first planned the job, as far as the journals tell: an earlier tick need not have been owed.
+    known: DateTime<Utc>,
 }
 
 /// Every plan of every node that can be read.
@@ -267,8 +269,16 @@ pub(super) fn assignments(instances: &[NodeRun], horizon: DateTime<Utc>) -> Vec<
             let before = assignments.iter().rev().find(|other| other.instance == index && other.table.job() == job);
             let kept = before.filter(|before| before.to >= *from).map(|before| before.gained);
             let gained = kept.unwrap_or_else(|| instance.reloads.iter().any(|at| at <= from).then_some(*from));
-            assignments.push(Assignment { instance: index, plan: plan.clone(), from: *from, gained, to, table });
+            let known = *from;
+            assignments.push(Assignment { instance: index, plan: plan.clone(), from: *from, gained, to, table, known });
         }
+    }
+    let mut known: BTreeMap<JobName, DateTime<Utc>> = BTreeMap::new();
+    for Assignment { table, from, .. } in &assignments {
+        known.entry(table.job().clone()).and_modify(|first| *first = (*first).min(*from)).or_insert(*from);
+    }
+    for assignment in &mut assignments {
+        assignment.known = known.get(assignment.table.job()).copied().unwrap_or(assignment.from);
     }
     assignments
 }
@@ -302,6 +312,13 @@ impl Assignment {
         self.plan.jitter?;
         let (own, tick) = self.table.slots(slot.start(), slot.start() + TimeDelta::milliseconds(1)).next()?;
         (own == *slot).then(|| self.table.fire_at(tick, slot))
+    }
+
+    /// The same of the slot's first tick that is known to be owed; its end where there is none.
+    pub(super) fn owes(&self, slot: &Slot) -> Option<DateTime<Utc>> {
+        let first = self.fires(slot)?;
+        let owed = self.table.tick_from(self.known.max(slot.start())).filter(|tick| *tick < slot.end());
+        Some(owed.map_or(slot.end(), |tick| self.table.fire_at(tick, slot).max(first)))
     }
 
     /// Until when its node may start what it fired then.

@@ -97,7 +97,7 @@ fn able<'a>(
     (begun, bound): (DateTime<Utc>, Duration),
 ) -> Option<(DateTime<Utc>, &'a NodeName)> {
     let instance = history.instances.get(assignment.instance).filter(|instance| !instance.clock_was_off())?;
-    let fired = assignment.fires(&story.slot)?;
+    let fired = assignment.owes(&story.slot)?;
     let earliest = fired.max(assignment.from + FIRST_LOOK);
     // What a node did after it was last heard of is not known.
     let latest = begun.min(assignment.may_start_until(fired)).min(instance.last);

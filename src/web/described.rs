@@ -14,6 +14,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
             ("enabled", "boolean"),
             ("origin", "string"),
             ("paused", "Pause?"),
+            ("first_seen", "time?"),
             ("last_planned", "time?"),
             ("orphaned", "boolean"),
             ("next_tick", "time?"),

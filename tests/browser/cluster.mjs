@@ -51,7 +51,8 @@ retry_backoff = "fixed"
 
 ${quietly}
 [jobs.billing]
-schedule = "0 * * * *"
+schedule = "* * * * * *"
+slot = "hour"
 description = "Closes the books of the hour"
 owner = "team-billing"
 runbook = "https://runbooks.example/billing"
@@ -61,12 +62,14 @@ retry_delay = "1s"
 command = "${fails(`printf '%s\\\\n' 'connecting to ledger-2' '${HARM}' ; printf '\\\\033[2J\\\\033[1;31mred\\\\n\\\\377\\\\376 not UTF-8\\\\n'; echo 'No space left on device'`, 1)}"
 
 [jobs.sweep]
-schedule = "0 * * * *"
+schedule = "* * * * * *"
+slot = "hour"
 max_attempts = 3
 command = "${fails('echo no route to host', 2)}"
 
 [jobs.wide]
-schedule = "0 * * * *"
+schedule = "* * * * * *"
+slot = "hour"
 output_limit = "1MiB"
 command = "head -c 1000000 /dev/zero | tr '\\\\0' x; echo; echo the end"
 
@@ -76,7 +79,8 @@ timeout = "none"
 command = "sleep 600"
 
 [jobs.nobody]
-schedule = "0 * * * *"
+schedule = "* * * * * *"
+slot = "hour"
 only_on = { gpu = "yes" }
 command = "true"
 

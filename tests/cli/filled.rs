@@ -132,7 +132,7 @@ fn entry(name: &str) -> JobEntry {
         enabled: true,
         planned: None,
         origin: JobOrigin::File,
-        first_seen: DateTime::UNIX_EPOCH,
+        first_seen: slot(name, chrono::Utc::now()).start(),
     }
 }
 

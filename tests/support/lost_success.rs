@@ -48,7 +48,7 @@ struct Node(Child);
 
 impl Node {
     fn start(dir: &Path, name: &str, url: &str) -> Self {
-        Self::start_with(dir, name, url, "schedule = \"0 0 * * *\"\nslot = \"day\"", "")
+        Self::start_with(dir, name, url, "schedule = \"* * * * * *\"\nslot = \"day\"", "")
     }
 
     /// With another schedule; `said` is what the command writes after the node's name.
@@ -119,9 +119,16 @@ async fn eventually_lists(store: &impl Store, name: &str) {
 
 /// Two ticks a minute, the first of them some seconds ahead: its slot lasts for 40 s. Answers the schedule, too, and its start.
 fn next_slot() -> (String, DateTime<Utc>) {
-    let starts = now().duration_trunc(TimeDelta::seconds(1)).unwrap() + TimeDelta::seconds(5);
+    let starts = now().duration_trunc(TimeDelta::seconds(1)).unwrap() + TimeDelta::seconds(15);
     let ends = starts + TimeDelta::seconds(40);
     (format!("schedule = \"{},{} * * * * *\"\nslot = \"tick\"", starts.second(), ends.second()), starts)
+}
+
+/// Whether the registry has the job `once`.
+fn lists_once(url: &str) -> bool {
+    let listed =
+        Command::new(env!("CARGO_BIN_EXE_cronward")).args(["jobs", "--json", "--store", url]).output().unwrap();
+    String::from_utf8_lossy(&listed.stdout).contains("\"job\":\"once\"")
 }
 
 /// `cronward verify` of these journals: whether each slot was once or explained, and its report.
@@ -138,7 +145,6 @@ fn verified(dir: &Path, faults: &str) -> (bool, String) {
 /// it is repeated once, and nothing but the failover explains that.
 pub fn what_only_the_dead_knew_is_done_once_more(mut group: impl Failover) {
     let dir = tempfile::tempdir().unwrap();
-    group.cut_replication();
     let (schedule, starts) = next_slot();
     let key = SlotKey::of(starts).unwrap().to_string();
     let url = group.url();
@@ -148,6 +154,10 @@ pub fn what_only_the_dead_knew_is_done_once_more(mut group: impl Failover) {
         text.lines().filter(|line| line.ends_with(&key)).map(|line| line[..1].to_owned()).collect::<Vec<_>>()
     };
     let first = start("a");
+    // A job that the store has forgotten is a new one, and owes nothing from before.
+    until("the job is registered", || lists_once(&url));
+    group.master().command(&["WAIT", "1", "10000"]);
+    group.cut_replication();
     let told = |name: &str, event: &str| {
         let text = std::fs::read_to_string(journal(dir.path(), name)).unwrap_or_default();
         text.lines().filter(|line| line.contains(event) && line.contains(&format!("\"slot\":\"{key}\""))).count()

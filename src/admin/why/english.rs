@@ -145,6 +145,9 @@ const SLOT: SlotReasons = SlotReasons {
         let then = after("; then ", then);
         format!("no attempt of the slot succeeded: {last}; no other attempt started before {end}{then}")
     },
+    not_owed: |over, at| {
+        format!("the slot {} not run: the job is not due before {at}, when the cluster first knew it", does(over))
+    },
     never_known: "the slot did not run: no node has ever run this job",
     known_later: |at| format!("the slot did not run: the job was first registered at {at}"),
     forgotten: |kept| format!("nothing is known of the slot any more: records are kept for {kept}"),

@@ -267,6 +267,9 @@ fn pending(told: Reasoning<'_>) -> Explanation {
         let fix = told.blocker.is_none().then(|| told.again());
         return Explanation { sentence: (t.not_yet)(&why), fix };
     }
+    if let Some(since) = told.not_owed {
+        return Explanation::fixable((t.not_owed)(false, &told.at(since)), told.again());
+    }
     let late = told.span(between(tick, told.now));
     if nobody {
         return Explanation::fixable((t.no_node)(&late), told.run());
@@ -303,6 +306,9 @@ fn unheard(told: Reasoning<'_>) -> Explanation {
     }
     if told.tick.is_none() {
         return Explanation::fine((t.no_tick)(&told.job.schedule, true));
+    }
+    if let Some(since) = told.not_owed {
+        return Explanation::fixable((t.not_owed)(true, &told.at(since)), told.again());
     }
     match told.known_since {
         None => Explanation::fixable(t.never_known, told.run()),

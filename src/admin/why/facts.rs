@@ -40,8 +40,10 @@ pub(crate) struct Facts {
     pub(crate) store: CommandLine,
     /// When the registry first heard of the job; none when it has not.
     pub(crate) known_since: Option<DateTime<Utc>>,
-    /// The slot's first tick; none where it has none.
+    /// The slot's first tick since the cluster has known the job, or else its first; none where it has none.
     pub(crate) tick: Option<DateTime<Utc>>,
+    /// When the cluster first knew the job, where all ticks of the slot lie before.
+    pub(crate) not_owed: Option<DateTime<Utc>>,
     /// Nobody was to run it: nodes are alive, and none had the job in its file any more.
     pub(crate) orphaned: bool,
     /// Why no node starts it by itself, though it lasts.

@@ -53,7 +53,8 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
     let blocker = blocker::find(session, job, &record, &pages).await?;
     let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
     Ok(Facts {
-        tick: job.first_tick(&record.slot),
+        tick: job.owed_tick(&record.slot).or(job.first_tick(&record.slot)),
+        not_owed: job.not_owed(&record.slot),
         pages,
         unreadable,
         queued,

@@ -34,6 +34,7 @@ pub(crate) fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Fact
         has_command: true,
         store: CommandLine::default(),
         known_since: Some(at("2026-11-01T00:00:00Z")),
+        not_owed: None,
         orphaned: false,
         no_start: None,
         alive: vec![node("a")],
@@ -276,6 +277,11 @@ fn without_any_note_the_record_alone_explains() {
     );
     let young = Facts { known_since: Some(at(OVER)), ..about(fixture::untouched(), OVER, vec![]) };
     assert_eq!(said(&young), "the slot did not run: the job was first registered at 15:00:00");
+    let in_it = Facts { not_owed: Some(at("2026-11-21T12:06:00Z")), ..about(fixture::untouched(), OVER, vec![]) };
+    let owed = "the job is not due before 12:06:00, when the cluster first knew it";
+    assert_eq!(said(&in_it), format!("the slot did not run: {owed}\n{PAST}"));
+    let lasts = Facts { not_owed: Some(at("2026-11-21T12:06:00Z")), ..about(fixture::untouched(), NOON, vec![]) };
+    assert_eq!(said(&lasts), format!("the slot does not run: {owed}\ncronward trigger billing@2026-11-21T12Z"));
     let old = about(fixture::untouched(), "2026-11-28T13:00:01Z", vec![]);
     assert_eq!(said(&old), "nothing is known of the slot any more: records are kept for 7d");
     let kept = about(fixture::untouched(), "2026-11-28T13:00:00Z", vec![]);

@@ -99,6 +99,7 @@ pub(crate) struct SlotReasons {
     pub(crate) did_not_run: fn(&str, Option<&str>) -> String,
     /// How the last attempt ended, the slot's end, and what kept others.
     pub(crate) no_success: fn(&str, &str, Option<&str>) -> String,
+    pub(crate) not_owed: fn(bool, &str) -> String,
     pub(crate) never_known: &'static str,
     /// When it was registered.
     pub(crate) known_later: fn(&str) -> String,

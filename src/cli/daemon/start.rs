@@ -146,7 +146,7 @@ fn observer(journal: Option<&Arc<Journal>>, services: Vec<Arc<dyn Observer>>) ->
 /// for by the node.
 async fn check_access(store: &dyn Store, plan: &Plan) -> Result<(), Failure> {
     let now = SystemClock.now().wall;
-    let entries: Vec<JobEntry> = plan.jobs.iter().map(|spec| JobEntry::of(spec, now)).collect();
+    let entries: Vec<JobEntry> = plan.jobs.iter().map(|spec| JobEntry::of(spec, now).unseen()).collect();
     match store.register(&entries).await {
         Err(error) if !error.is_transient() => Err(error.into()),
         Ok(_) | Err(_) => Ok(()),

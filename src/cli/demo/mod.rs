@@ -123,6 +123,7 @@ async fn prepare(cluster: &mut Cluster) -> Result<Stage<'_>, Failure> {
     let opened = store::open_with_clock(&url, options, Arc::clone(&clock)).await;
     let store = opened.map_err(|error| Failure::opening(error, true))?;
     let script = Script::beginning(clock.now().wall)?;
+    store.register(&script.entries()).await?;
     cluster.start(&script.file(&cluster.store()))?;
     Ok(Stage::new(script, cluster, store, clock))
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use chrono::{DateTime, Timelike, Utc};
 
 use crate::cli::failure::Failure;
-use crate::clock::later;
+use crate::clock::{earlier, later};
 use crate::job::JobName;
 use crate::schedule::Timetable;
 use crate::slot::Slot;
-use crate::store::EMBEDDED;
+use crate::store::{EMBEDDED, JobEntry, JobOrigin};
 
 /// The nodes.
 pub(super) const NODES: [&str; 3] = ["a", "b", "c"];
@@ -75,6 +75,22 @@ impl Script {
         // In a file `$` begins a variable, and `$$` is the sign itself.
         let quoted = toml::Value::String(format!("{EMBEDDED}:{}", store.replace('$', "$$")));
         format!("[store]\nurl = {quoted}\nop_timeout = \"1s\"\n\n{}", JOBS.replace("SCHEDULE", &self.schedule))
+    }
+
+    /// The jobs, known since their first slots began: a job that is new waits for its next scheduled time.
+    pub(super) fn entries(&self) -> Vec<JobEntry> {
+        let known = |table: &Timetable| JobEntry {
+            name: table.job().clone(),
+            schedule: self.schedule.clone(),
+            timezone: "UTC".to_owned(),
+            period: "tick".to_owned(),
+            max_attempts: 3,
+            enabled: true,
+            origin: JobOrigin::File,
+            planned: None,
+            first_seen: earlier(self.second, Duration::from_secs(SLOT.into())),
+        };
+        self.timetables.iter().map(known).collect()
     }
 
     /// The slots that an instant lies in.

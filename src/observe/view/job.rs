@@ -20,6 +20,8 @@ pub enum NoStart {
     Orphaned,
     /// No live node that has the job in its file has the labels that its `only_on` asks for.
     NoNode,
+    /// Its scheduled times lie before the cluster first knew the job.
+    NotDue,
     /// Its start deadline has passed.
     TooLate,
 }
@@ -41,6 +43,8 @@ pub struct JobView {
     pub origin: JobOrigin,
     /// The pause that is in force; null when it is not paused.
     pub paused: Option<PauseView>,
+    /// When the cluster first knew it: no earlier scheduled time is due. Null when no node has run it yet.
+    pub first_seen: Option<DateTime<Utc>>,
     /// When a node that was alive last said that it has it in its file, to the hour; null where no daemon did.
     pub last_planned: Option<DateTime<Utc>>,
     /// Whether nodes are alive and none of them has it in its file: nobody runs it any more.
@@ -107,6 +111,7 @@ impl JobView {
             enabled: entry.enabled,
             origin: entry.origin,
             paused: None,
+            first_seen: None,
             last_planned: entry.planned,
             orphaned: false,
             next_tick,

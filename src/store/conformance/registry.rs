@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use chrono::DateTime;
+use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::later;
 use crate::slot::{Decision, MOST_PAGES, NotePage, Slot, SlotRecord};
@@ -16,6 +16,7 @@ pub(super) const CASES: &[Case] = &[
     case!("registry", a_registered_job_is_known_to_all_by_name),
     case!("registry", many_jobs_are_registered_at_once_and_each_is_answered_once),
     case!("registry", a_job_registered_again_keeps_when_it_was_first_seen),
+    case!("registry", the_earliest_first_sight_of_a_job_is_kept),
     case!("registry", what_a_file_said_of_a_job_is_replaced_by_a_file_alone),
     case!("registry", a_node_is_known_by_its_last_report),
     case!("registry", a_heartbeat_tells_the_stores_clock),
@@ -45,7 +46,7 @@ fn job(name: &str, schedule: &str) -> Result<JobEntry, Failure> {
         enabled: true,
         planned: None,
         origin: JobOrigin::File,
-        first_seen: DateTime::UNIX_EPOCH,
+        first_seen: DateTime::<Utc>::MAX_UTC,
     })
 }
 
@@ -104,6 +105,22 @@ async fn a_job_registered_again_keeps_when_it_was_first_seen(bench: &Bench) -> C
     let changed = JobEntry { enabled: false, max_attempts: 9, ..job("push", "5 * * * *")? };
     let again = bench.store.register(std::slice::from_ref(&changed)).await?;
     ensure_eq!(again, vec![JobEntry { first_seen: seen, ..changed }]);
+    Ok(())
+}
+
+/// A node that has planned a job tells it to a store that came back empty.
+async fn the_earliest_first_sight_of_a_job_is_kept(bench: &Bench) -> CaseOutcome {
+    let first = bench.store.register(&[job("push", "0 * * * *")?]).await?;
+    let seen = take!(first.as_slice(), [entry] => entry.first_seen);
+    let early = DateTime::from_timestamp_millis(seen.timestamp_millis()).unwrap_or(seen) - TimeDelta::hours(3);
+    let known = JobEntry { first_seen: early, ..job("push", "0 * * * *")? };
+    ensure_eq!(bench.store.register(std::slice::from_ref(&known)).await?, vec![known.clone()]);
+    let later = JobEntry { first_seen: early + TimeDelta::hours(1), ..known.clone() };
+    ensure_eq!(bench.another().await?.register(std::slice::from_ref(&later)).await?, vec![known.clone()]);
+    let other = JobEntry { name: job_name("backup")?, first_seen: early, ..known.clone() };
+    ensure_eq!(bench.store.register(std::slice::from_ref(&other)).await?, vec![other.clone(), known.clone()]);
+    let of_crontab = JobEntry { origin: JobOrigin::Crontab, first_seen: early - TimeDelta::hours(1), ..known.clone() };
+    ensure_eq!(bench.store.register(&[of_crontab]).await?, vec![other, known]);
     Ok(())
 }
 

@@ -195,7 +195,9 @@ impl Store for RedisStore {
         let key = self.keys.jobs();
         let at_once = jobs.len().div_ceil(MOST_REGISTERS).max(JOBS_AT_ONCE);
         let registers = jobs.chunks(at_once).map(async |part| {
-            let about = |args: Args, job: &JobEntry| args.arg(&job.name).arg(cut_json(job, "first_seen_ms"));
+            let about = |args: Args, job: &JobEntry| {
+                args.arg(&job.name).arg(cut_json(job, "first_seen_ms")).arg(job.first_seen.timestamp_millis())
+            };
             let args = part.iter().fold(Args::keys([key.clone()]), about);
             self.ask((Op::Register, &key), &script::REGISTER, &args, decode::registered).await
         });

@@ -121,11 +121,12 @@ pub(super) async fn register<S: Session>(
     for entry in by_name.into_values() {
         // The column has the instant that counts; the record is the same whenever it is written.
         let record = JobEntry { first_seen: DateTime::UNIX_EPOCH, ..entry.clone() };
-        named.push((entry.name.as_str(), row::json(&record).map_err(odd("jobs"))?));
+        let seen_ms = entry.first_seen.min(tx.now()).timestamp_millis();
+        named.push((entry.name.as_str(), row::json(&record).map_err(odd("jobs"))?, seen_ms));
     }
     if !named.is_empty() {
         let named = row::json(&named).map_err(odd("jobs"))?;
-        tx.execute(tx.texts().jobs_register, values![scope.namespace.as_str(), tx.now(), named]).await?;
+        tx.execute(tx.texts().jobs_register, values![scope.namespace.as_str(), named]).await?;
     }
     jobs(tx, scope).await
 }

@@ -126,16 +126,33 @@ fn who_may_not_claim_the_job_or_may_start_it_no_more_is_not_late() {
     begun(&told, 300.0).is_clean_and(Class::Once);
 }
 
+/// With a node that had the job before all this, and left.
+fn known(book: Book) -> Book {
+    let started = book.node("c", -60.0, r#""event":"started","jobs":1"#).node("c", -60.0, &plan(r#""jitter_s":0.0"#));
+    started.node("c", -59.0, r#""event":"store_reached""#).node("c", -50.0, r#""event":"stopped""#)
+}
+
+#[test]
+fn a_tick_from_before_any_journal_plans_the_job_need_not_be_owed() {
+    let reloaded =
+        Book::new().node("a", 290.0, r#""event":"reloaded","jobs":1"#).node("a", 290.0, &plan(r#""jitter_s":0.0"#));
+    begun(&reloaded, 500.0).is_clean_and(Class::Once);
+    assert_eq!(begun(&known(reloaded), 500.0).faulted(), ["late-first-start"]);
+}
+
 #[test]
 fn a_node_that_came_late_begins_when_it_has_looked() {
     let up = |book: Book, node: &str, seconds: f64| {
         let started = book.node(node, seconds, r#""event":"started","jobs":1"#);
         started.node(node, seconds + 0.1, r#""event":"store_reached""#).node(node, seconds, &plan(r#""jitter_s":0.0"#))
     };
-    let alone = up(Book::default(), "a", 290.0);
+    let alone = up(known(Book::default()), "a", 290.0);
     is_due_by(&alone, 299.0);
-    let unreached =
-        Book::default().node("a", 0.0, r#""event":"started","jobs":1"#).node("a", 0.0, &plan(r#""jitter_s":0.0"#));
+    let unreached = known(Book::default()).node("a", 0.0, r#""event":"started","jobs":1"#).node(
+        "a",
+        0.0,
+        &plan(r#""jitter_s":0.0"#),
+    );
     is_due_by(&unreached.node("a", 100.0, r#""event":"store_reached""#), 109.0);
     let silent = up(Book::default(), "b", -3.0);
     let book = up(silent, "a", 290.0).run("a", 291.0, 292.0, 1, "success").node("a", 900.0, FILLER);
@@ -147,7 +164,7 @@ fn a_job_that_came_with_a_reload_is_begun_when_the_node_has_looked() {
     let reloaded = |book: Book, node: &str| {
         book.node(node, 290.0, r#""event":"reloaded","jobs":1"#).node(node, 290.0, &plan(r#""jitter_s":0.0"#))
     };
-    is_due_by(&reloaded(reloaded(Book::new(), "a"), "b"), 299.0);
+    is_due_by(&reloaded(reloaded(known(Book::new()), "a"), "b"), 299.0);
 }
 
 #[test]

@@ -31,6 +31,9 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
     if let Some(why @ NoStart::NoNode) = view.no_start {
         return (Some(Shown::from(slot.state).key()), (tell.t.actions.no_start)(why).to_owned());
     }
+    if let (Some(NoStart::NotDue), Some(since)) = (view.no_start, view.first_seen) {
+        return (None, (t.not_due_before)(&tell.coming(since).text));
+    }
     if let Some(cell) = row.cells.last().filter(|cell| cell.due > 1) {
         let since = tell.exact(tell.now.duration_trunc(TimeDelta::hours(1)).unwrap_or(slot.start));
         return (Some(Shown::from(cell.state).key()), (t.count_in)(cell.done.into(), cell.due.into(), &since));

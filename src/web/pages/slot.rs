@@ -239,6 +239,7 @@ fn idle(reason: IdleReason, tell: &Teller) -> String {
     match reason {
         IdleReason::NoTick => t.no_tick.to_owned(),
         IdleReason::NotDue(tick) => (t.not_due)(&tell.exact(tick), &tell.span(crate::clock::between(tell.now, tick))),
+        IdleReason::NotOwed(since) => (t.not_owed)(&tell.exact(since)),
         IdleReason::NotKnown => t.not_known.to_owned(),
         IdleReason::Forgotten => t.forgotten.to_owned(),
         IdleReason::Disabled => t.disabled.to_owned(),

@@ -84,6 +84,10 @@ pub(super) fn controls() -> Vec<Control> {
             caught_by: &["registry::what_a_file_said_of_a_job_is_replaced_by_a_file_alone"],
         },
         Control {
+            flaw: Arc::new(OnlyTheStoreSeesJobs),
+            caught_by: &["registry::the_earliest_first_sight_of_a_job_is_kept"],
+        },
+        Control {
             flaw: Arc::new(WhoPausedIsOverwritten),
             caught_by: &["registry::a_resume_ends_the_pause_and_keeps_who_began_it"],
         },
@@ -354,6 +358,17 @@ impl Flaw for TheLastWordOnAJobCounts {
             ledger.forget_job(&job.name);
         }
         ledger.register(jobs, now)
+    }
+}
+
+/// What a node knows of when a job was first seen is not taken.
+#[derive(Debug)]
+struct OnlyTheStoreSeesJobs;
+
+impl Flaw for OnlyTheStoreSeesJobs {
+    fn register(&self, ledger: &mut Ledger, jobs: &[JobEntry], now: DateTime<Utc>) -> Vec<JobEntry> {
+        let unseen: Vec<JobEntry> = jobs.iter().map(|job| job.clone().unseen()).collect();
+        ledger.register(&unseen, now)
     }
 }
 

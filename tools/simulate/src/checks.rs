@@ -49,6 +49,8 @@ checks! {
     L1,
     /// Every slot ends in a recorded verdict.
     L2,
+    /// A job owes no scheduled time from before the cluster first knew it, and a node forgets no first sight.
+    Owed,
     /// No job is left idle by leases that nobody uses.
     L3,
     /// Data that a store lost cost more than one repeat of a slot that was running or done, or was not told again by who
@@ -256,6 +258,10 @@ bugs! {
     LooksLate,
     /// Whatever a timer is set to, it fires at once.
     TimersFireAtOnce,
+    /// The node takes each job for one that was always known.
+    OwesFromBefore,
+    /// The node registers each job as one that it has just seen.
+    RegistersAnew,
     /// The node asks for a slot's verdict once, whatever comes of it.
     ClosesOnce,
     /// The node does not tell of lost leases and overtaken runs.
@@ -297,6 +303,7 @@ impl Bug {
             Self::FailureIsDone | Self::FailureDoneAgain => &[Check::I7],
             Self::ErrorIsGrant => &[Check::I8],
             Self::OneNamespace => &[Check::I9],
+            Self::OwesFromBefore | Self::RegistersAnew => &[Check::Owed],
             Self::NeverLooksAgain => &[Check::L1],
             Self::ClosesOnce => &[Check::L2],
             Self::ClosedBeforeItsOwnToken => &[Check::L3],

@@ -12,7 +12,7 @@ use cronward::job::{JobName, JobSpec, NodeName};
 use cronward::node::{Action, DriveId, Identity, NodeMachine, Plan, Question, Report, Start, Upkeep};
 use cronward::schedule::ScheduleError;
 use cronward::slot::{Slot, Verdict};
-use cronward::store::{Closing, Op, StoreError, Wake};
+use cronward::store::{Closing, JobEntry, Op, StoreError, Wake};
 
 use crate::checks::Bug;
 use crate::desk::Desk;
@@ -160,7 +160,7 @@ impl Daemon {
             }
             Asked::Register(plan) => {
                 let reply = answer.map_err(none(Op::Register)).and_then(|answer| match answer {
-                    Answer::Jobs(jobs) => Ok(jobs),
+                    Answer::Jobs(jobs) => Ok(first_seen(desk, jobs)),
                     _ => Err(unlike(Op::Register)),
                 });
                 Report::Registered { plan, reply }
@@ -219,6 +219,10 @@ impl Daemon {
                 self.tell_all(desk, &Message::ClockSet);
             }
             Action::PlanTaken => {
+                let now = desk.nature.instant();
+                for job in self.machine.entries().keys() {
+                    desk.nature.first_known.entry(job.clone()).or_insert(now);
+                }
                 let known = |job: &JobName| self.known.get(job).copied().unwrap_or(desk.nature.now);
                 self.known = self.machine.entries().keys().map(|job| (job.clone(), known(job))).collect();
             }
@@ -247,7 +251,12 @@ impl Daemon {
             Question::Heartbeat { report, .. } => {
                 self.drives.ask(desk, Asked::Heartbeat(sent), Ask::Heartbeat(*report));
             }
-            Question::Register { plan, jobs } => self.drives.ask(desk, Asked::Register(plan), Ask::Register(jobs)),
+            Question::Register { plan, mut jobs } => {
+                if desk.nature.is_bug(Bug::RegistersAnew) {
+                    jobs.iter_mut().for_each(|entry| entry.first_seen = desk.now.wall);
+                }
+                self.drives.ask(desk, Asked::Register(plan), Ask::Register(jobs));
+            }
             Question::Close { slot, max_attempts } => {
                 self.drives.ask(desk, Asked::Close(slot.clone()), Ask::Close { slot, max_attempts });
             }
@@ -270,6 +279,19 @@ impl Daemon {
 fn plan(specs: Vec<Arc<JobSpec>>) -> Plan {
     let job_hashes = specs.iter().map(|spec| (spec.name.clone(), String::new())).collect();
     Plan { jobs: specs, config_hash: String::new(), job_hashes, max_running: MAX_RUNNING }
+}
+
+/// The registry of jobs, as the node takes it.
+fn first_seen(desk: &mut Desk<'_>, mut jobs: Vec<JobEntry>) -> Vec<JobEntry> {
+    let by = (desk.process.node, desk.process.start);
+    for entry in &mut jobs {
+        let told = desk.nature.told_first_seen.entry((by, entry.name.clone())).or_insert(entry.first_seen);
+        *told = entry.first_seen.min(*told);
+        if desk.nature.is_bug(Bug::OwesFromBefore) {
+            entry.first_seen = DateTime::UNIX_EPOCH;
+        }
+    }
+    jobs
 }
 
 /// An answer to another question: the simulator sends none.

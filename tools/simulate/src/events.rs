@@ -245,6 +245,7 @@ impl World {
                 self.nature.queue.push(now + drain + after, Event::Weather(Weather::Boot(node)));
             }
             Weather::Reload(node) => self.reload(node),
+            Weather::AddJob(node) => self.add_job(node),
             Weather::Resync(node) => self.resync(node),
             Weather::Calm => self.calm(),
         }
@@ -339,12 +340,21 @@ impl World {
         host.version += 1;
         host.looked = host.clock.now(self.nature.scenario.epoch, self.nature.now).wall;
         let version = host.version;
-        let specs = file(&self.nature.scenario, node, version);
+        let specs = file(&self.nature.scenario, self.nature.now, node, version);
         // A job that a node did not have before is one that it could not run before.
         let gained = host.daemon.as_ref().is_some_and(|daemon| gains(daemon, &specs));
         if gained {
             self.nature.trouble(node, self.nature.now);
         }
+        self.with_daemon(node, |daemon, desk| daemon.reload(desk, specs));
+    }
+
+    /// A node reads its file again, which has one job more.
+    fn add_job(&mut self, node: usize) {
+        self.nature.enter_node("reload", node, self.nature.now);
+        self.nature.trouble(node, self.nature.now);
+        let Some(version) = self.hosts.get(node).map(|host| host.version) else { return };
+        let specs = file(&self.nature.scenario, self.nature.now, node, version);
         self.with_daemon(node, |daemon, desk| daemon.reload(desk, specs));
     }
 

@@ -36,6 +36,7 @@ impl World {
             self.look_at_lapse(id, &claim.slot, lapsed);
         }
         self.look_beside(id, &claim.slot);
+        self.look_at_debt(id, &claim.slot);
         self.look_at_recovery(id, &claim.slot, grant);
         if let Some(free_since) = grant.free_since {
             self.look_at_waiting(id, free_since, now);
@@ -153,7 +154,8 @@ impl World {
             return None;
         }
         let story = self.nature.stories.get(&id)?;
-        let tick = clock.when_wall(scenario.epoch, story.tick);
+        let tick = self.owed_tick(id, story).filter(|tick| !self.may_not_know(node, *tick))?;
+        let tick = clock.when_wall(scenario.epoch, tick);
         let (longest_delay, handicap) = (longest_delay(policy), self.handicap(policy));
         // A failure that was reported after its lease had lapsed is waited out by its own node alone.
         let process = Process { node, start: host.start };
@@ -233,8 +235,10 @@ impl World {
         let well =
             self.nature.good_since.get(node).is_some_and(|good| self.nature.scenario.instant(*good + calm) < before);
         let story = id.and_then(|id| self.nature.stories.get(&id));
-        let ticked = story.is_some_and(|story| {
-            let tick = daemon.corrected(host.clock).when_wall(self.nature.scenario.epoch, story.tick);
+        let owed = id.zip(story).and_then(|(id, story)| self.owed_tick(id, story));
+        let owed = owed.filter(|tick| !self.may_not_know(node, *tick));
+        let ticked = owed.is_some_and(|tick| {
+            let tick = daemon.corrected(host.clock).when_wall(self.nature.scenario.epoch, tick);
             self.nature.scenario.instant(tick + calm) < before
         });
         let waits = daemon.tasks().any(|task| task.machine.slot() == slot && !task.machine.is_holding());

@@ -118,13 +118,13 @@ impl World {
             // A heartbeat that arrives long after it was sent says of a dead node that it lives and is not behind.
             let late = [Fault::Delay, Fault::Duplicate, Fault::StoreSlow].iter().any(|fault| scenario.mix.has(*fault));
             let heard_of = attended.any(|process| self.nature.heartbeats.contains(&(process.node, process.start)));
-            // Who comes later cannot tell a slot from before the store first saw the job from one that was nobody's.
-            let jobs = self.backend.kept.ledger.jobs();
-            let entry = jobs.iter().find(|entry| entry.name == *story.slot.job());
-            let seen = entry.is_some_and(|entry| entry.first_seen < story.slot.end());
-            return same_files && right && !late && self.backend.losses == 0 && heard_of && seen;
+            let owed = self.nature.id(&story.slot).is_some_and(|id| self.owed_tick(id, story).is_some());
+            return same_files && right && !late && self.backend.losses == 0 && heard_of && owed;
         };
         let Some(host) = self.hosts.get(process.node) else { return false };
+        if self.nature.id(&story.slot).is_none_or(|id| self.owed_tick(id, story).is_none()) {
+            return false;
+        }
         let known = host.daemon.as_ref().and_then(|daemon| daemon.known.get(story.slot.job()).copied());
         // A clock that is behind, or was ahead for a while, makes a verdict late.
         let closed = host.clock.when_wall(scenario.epoch, story.slot.end().max(host.looked)) + LAST;
@@ -241,6 +241,8 @@ impl World {
             // Most slots are looked at no further.
             let since = |from: Time| Some(from).filter(|from| *from + bound < self.nature.now);
             let excused = since(well)?.max(self.busy_until(id)).max(self.excused_until(id, calm));
+            let tick = self.owed_tick(id, story).filter(|tick| !self.may_not_know(node, *tick))?;
+            let excused = since(excused)?.max(self.nature.scenario.time(tick));
             let since = since(self.open_since(id, policy, since(excused)?))?;
             Some((node, since))
         });
@@ -309,7 +311,8 @@ impl World {
             if since <= from || !follows || !is_open(story, shadow, policy.max_attempts) || self.ran_unguarded(story) {
                 break;
             }
-            let waited = shadow.and_then(|shadow| shadow.wait).map_or(story.tick, |wait| wait.until.max(story.tick));
+            let Some(tick) = self.owed_tick(*id, story) else { break };
+            let waited = shadow.and_then(|shadow| shadow.wait).map_or(tick, |wait| wait.until.max(tick));
             since = self.nature.scenario.time(waited).min(since);
         }
         since.max(from)

@@ -14,7 +14,7 @@
 //!  scenario ─▶ world ─▶ nature: the engine of time and chance, network, commands, history
 //!               │   ├─▶ daemon, drives, task, requests, again: a node, as `cronward::node` has it, without a runtime
 //!               │   └─▶ backend: the ledger, and a shadow of every slot
-//!               ├─▶ checks, judge, laws: what was promised
+//!               ├─▶ checks, judge, laws, first_seen: what was promised
 //!               ├─▶ lock_mix, lock_needs, locks, lock_laws: the locks that jobs name, what became of each request, and what was promised of them
 //!               └─▶ journals, recorder: what the nodes wrote and the commands recorded, for `cronward::verify`
 //! ```
@@ -31,6 +31,8 @@
 //! Of the seeds from [`OUTPUTS_FROM`] on, the commands of half of the worlds write output, by a stream of their own too: the store refuses
 //! some ends of runs as long as they are sent with the output, and does not answer others in time. Fresh seeds are drawn from there on.
 //!
+//! Of the seeds from [`ADDED_FROM`] on, a job is added to the files of half of the worlds while the others run.
+//!
 //! What a node decides is decided by the code that a real one runs: [`cronward::node`]'s machine and the machines of its slots. What
 //! only passes messages on is written here by itself: a change of `drive::task` has to be made in `drives` and `task`, one of `drive::again` in `again`.
 //! Of locks, what only passes messages on is in `locks` and `drives`, as `drive::locks` and `drive::task` have it.
@@ -46,6 +48,7 @@ mod drives;
 mod engine;
 mod events;
 mod faults;
+mod first_seen;
 mod history;
 mod journals;
 mod judge;
@@ -71,6 +74,6 @@ pub use faults::{Fault, FaultSet, OUTPUTS_FROM};
 pub use history::{Classes, Summary};
 pub use journals::Judged;
 pub use lock_mix::LOCKS_FROM;
-pub use scenario::{Limits, SHORT_FROM, is_short};
+pub use scenario::{ADDED_FROM, Limits, SHORT_FROM, is_short};
 pub use search::{Control, JUDGED, Shrunk, control, shrink};
 pub use world::{Options, WorldOutcome, run};

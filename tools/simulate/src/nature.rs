@@ -6,6 +6,7 @@ use std::time::Duration;
 use chrono::{DateTime, SubsecRound, Utc};
 use cronward::clock::Mono;
 use cronward::event::Event as Told;
+use cronward::job::JobName;
 use cronward::resource::LockHint;
 use cronward::slot::{Lease, RunContext, Slot, Token};
 use cronward::store::Wake;
@@ -79,6 +80,10 @@ pub(super) struct Nature {
     pub(super) deaf_until: Vec<Time>,
     /// The starts of nodes whose heartbeat has reached the store.
     pub(super) heartbeats: BTreeSet<(usize, u32)>,
+    /// When some node first had each job.
+    pub(super) first_known: BTreeMap<JobName, DateTime<Utc>>,
+    /// What each start of a node was told of when its jobs were first seen.
+    pub(super) told_first_seen: BTreeMap<((usize, u32), JobName), DateTime<Utc>>,
     /// Starts that the world has not looked at yet, with the requests for their locks.
     pub(super) spawned: Vec<(Slot, Token, Option<Token>)>,
     /// Every request for locks.
@@ -109,6 +114,8 @@ impl Nature {
             cut_off_until: vec![Time::ZERO; nodes],
             deaf_until: vec![Time::ZERO; nodes],
             heartbeats: BTreeSet::new(),
+            first_known: BTreeMap::new(),
+            told_first_seen: BTreeMap::new(),
             spawned: Vec::new(),
             needs: BTreeMap::new(),
             losses: Vec::new(),
@@ -287,6 +294,7 @@ impl Nature {
 
     fn check_sending(&mut self, request: &Request) {
         self.look_at_sent_locks(request);
+        self.look_at_registration(request);
         let Ask::Renew(lease) = &request.ask else { return };
         if self.run_of(&lease.slot, lease.token).is_some_and(|run| run.settled) {
             let text = format!(

@@ -74,6 +74,8 @@ pub(super) struct Scenario {
     pub(super) period: Duration,
     /// Slots are shorter than what strikes them.
     pub(super) short: bool,
+    /// The last of the jobs is in no file before this.
+    pub(super) added: Option<Time>,
     /// Faults strike before this.
     pub(super) faults_until: Time,
     /// The end of the world.
@@ -135,6 +137,7 @@ impl Scenario {
             lease_ttl,
             period: rhythm.period,
             short: rhythm.short,
+            added: added(seed, faults_until),
             faults_until,
             end,
         })
@@ -155,6 +158,12 @@ impl Scenario {
     /// Some job names locks.
     pub(super) fn has_locks(&self) -> bool {
         self.jobs.iter().any(|job| job.spec.policy.locks.is_some())
+    }
+
+    /// Whether the files have the job by then.
+    pub(super) fn has_by(&self, name: &JobName, now: Time) -> bool {
+        let is_last = self.jobs.last().is_some_and(|job| job.spec.name == *name);
+        !is_last || self.added.is_none_or(|added| added <= now)
     }
 
     pub(super) fn job(&self, name: &JobName) -> Option<(usize, &SimJob)> {
@@ -207,6 +216,14 @@ pub(super) struct Rhythm {
 
 /// The first seed whose world may be one of short slots; see [`is_short`].
 pub const SHORT_FROM: u64 = 10_000_000;
+
+/// From this seed on a job is added to the files of half of the worlds while the others run, by a stream of its own.
+pub const ADDED_FROM: u64 = 2_500_000_000_000;
+
+fn added(seed: u64, before: Time) -> Option<Time> {
+    let mut dice = Dice::new(seed, 20);
+    (seed >= ADDED_FROM && dice.below(2) == 0).then(|| dice.span(Duration::ZERO, before))
+}
 
 /// Of the seeds from [`SHORT_FROM`] on one world in three has slots that are shorter than its outages. Those before it were
 /// tried, and kept, before there were any: their worlds stay what they were, for the draw is a stream of its own.

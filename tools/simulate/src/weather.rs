@@ -35,6 +35,8 @@ pub(super) enum Weather {
     Drain(usize, Duration, Duration),
     /// A node reads its file again.
     Reload(usize),
+    /// A node reads a file with one job more.
+    AddJob(usize),
     /// A lost subscription is back, at one node or at all.
     Resync(Option<usize>),
     /// Faults are over: what is down comes up.
@@ -44,6 +46,11 @@ pub(super) enum Weather {
 /// When what happens.
 pub(super) fn drawn(scenario: &Scenario) -> Vec<(Time, Weather)> {
     let mut all = vec![(scenario.faults_until, Weather::Calm)];
+    if let Some(at) = scenario.added {
+        let mut dice = Dice::new(scenario.seed, 21);
+        let mut soon = || at + dice.span(Duration::ZERO, Duration::from_secs(1));
+        all.extend((0..scenario.nodes.len()).map(|node| (soon(), Weather::AddJob(node))));
+    }
     for (index, fault) in (100_u64..).zip(Fault::ALL.iter().copied()) {
         if scenario.mix.has(fault) {
             let mut dice = Dice::new(scenario.seed, index);

@@ -36,6 +36,8 @@ pub(super) struct Host {
     pub(super) clock: NodeClock,
     pub(super) start: u32,
     pub(super) daemon: Option<Daemon>,
+    /// When its daemon started.
+    pub(super) started: Time,
     pub(super) stopped_until: Option<Time>,
     /// Which version of its file it has.
     pub(super) version: u64,
@@ -154,7 +156,7 @@ impl World {
     fn count_unlike(&mut self) {
         let scenario = &self.nature.scenario;
         let same = |node: usize| {
-            let specs = file(scenario, node, 0);
+            let specs = file(scenario, Time::MAX, node, 0);
             let jobs = scenario.jobs.iter();
             specs.len() == scenario.jobs.len() && jobs.zip(&specs).all(|(job, spec)| job.spec == *spec)
         };
@@ -243,10 +245,11 @@ impl World {
     pub(super) fn boot(&mut self, node: usize) {
         let Some(host) = self.hosts.get_mut(node).filter(|host| host.daemon.is_none()) else { return };
         host.start += 1;
+        host.started = self.nature.now;
         host.stopped_until = None;
         host.looked = host.clock.now(self.nature.scenario.epoch, self.nature.now).wall;
         let process = Process { node, start: host.start };
-        let specs = file(&self.nature.scenario, node, host.version);
+        let specs = file(&self.nature.scenario, self.nature.now, node, host.version);
         let now = host.clock.now(self.nature.scenario.epoch, self.nature.now);
         self.nature.trouble(node, self.nature.now);
         self.nature.note(|_| format!("n{} starts", node + 1));
@@ -344,7 +347,7 @@ fn tell_slots(nature: &mut Nature) {
 }
 
 /// The file of a node, in this version.
-pub(super) fn file(scenario: &Scenario, node: usize, version: u64) -> Vec<Arc<JobSpec>> {
+pub(super) fn file(scenario: &Scenario, now: Time, node: usize, version: u64) -> Vec<Arc<JobSpec>> {
     let unlike = scenario.mix.has(Fault::Unlike);
     let mut dice = Dice::new(scenario.seed, 1_000 + if unlike { node as u64 } else { 0 } + version * 16);
     let mut specs = Vec::new();
@@ -356,7 +359,7 @@ pub(super) fn file(scenario: &Scenario, node: usize, version: u64) -> Vec<Arc<Jo
         if (version > 0 || unlike) && dice.below(4) == 0 {
             spec.policy.max_attempts = u32::try_from(1 + dice.below(5)).unwrap_or(1);
         }
-        if !((version > 0 || unlike) && dice.below(8) == 0) {
+        if !((version > 0 || unlike) && dice.below(8) == 0) && scenario.has_by(&job.spec.name, now) {
             specs.push(Arc::new(spec));
         }
     }

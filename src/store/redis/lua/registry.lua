@@ -1,20 +1,21 @@
 -- The registry beside the slots: jobs, nodes, and which jobs are paused. One function for each script, which is called after this.
 
--- Makes the registry know jobs; the time at which a name was first seen stays, and so does what a file's daemon said where
--- somebody else speaks.
--- KEYS 1 jobs; ARGV for each job: name, its JSON up to that time
+-- Makes the registry know jobs. The earliest time at which a name was seen stays: the known one, the caller's, or now where the
+-- name is new. What a file's daemon said stays where the entry is from elsewhere.
+-- KEYS 1 jobs; ARGV for each job: name, its JSON up to that time, that time (ms)
 local function register()
-  local now = text(now_ms())
+  local now = now_ms()
 
   -- Only an entry from elsewhere says where it is from. Quotes inside of values are escaped, so this can only be its own field.
   local function is_of_file(entry)
     return string.find(entry, '"origin":"', 1, true) == nil
   end
 
-  for i = 1, #ARGV, 2 do
+  for i = 1, #ARGV, 3 do
     local known = redis.call('HGET', KEYS[1], ARGV[i])
     if not known or is_of_file(ARGV[i + 1]) or not is_of_file(known) then
-      local first_seen = known and string.match(known, '"first_seen_ms":(%-?%d+)}$') or now
+      local seen = known and tonumber(string.match(known, '"first_seen_ms":(%-?%d+)}$')) or now
+      local first_seen = text(math.min(seen, tonumber(ARGV[i + 2])))
       redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1] .. first_seen .. '}')
     end
   end

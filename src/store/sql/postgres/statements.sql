@@ -190,12 +190,14 @@ ON CONFLICT (namespace, job) DO UPDATE SET
 SELECT job, since_ms, until_ms, audit FROM cronward_pauses WHERE namespace = $1 ORDER BY job
 
 -- name: jobs_register
--- Makes the registry know jobs; first_seen_ms of a known name is kept, and so is an entry of a file where the new one is from
--- elsewhere: only such a one says where it is from, and quotes inside of values are escaped. $3 is a JSON array of [name,
--- entry].
+-- Makes the registry know jobs. The earliest first_seen_ms of a name is kept, and the whole of an entry of a file where the new one
+-- is from elsewhere: only such a one says where it is from, and quotes inside of values are escaped. $2 is a JSON array of [name,
+-- entry, first_seen_ms].
 INSERT INTO cronward_jobs AS known (namespace, name, first_seen_ms, entry)
-SELECT $1, job ->> 0, $2, job ->> 1 FROM json_array_elements($3::text::json) AS asked (job)
-ON CONFLICT (namespace, name) DO UPDATE SET entry = excluded.entry WHERE known.entry <> excluded.entry
+SELECT $1, job ->> 0, (job ->> 2)::bigint, job ->> 1 FROM json_array_elements($2::text::json) AS asked (job)
+ON CONFLICT (namespace, name) DO UPDATE SET entry = excluded.entry,
+  first_seen_ms = least(known.first_seen_ms, excluded.first_seen_ms)
+WHERE (known.entry <> excluded.entry OR excluded.first_seen_ms < known.first_seen_ms)
   AND (strpos(excluded.entry, '"origin":"') = 0 OR strpos(known.entry, '"origin":"') > 0)
 
 -- name: jobs

@@ -105,13 +105,15 @@ ON CONFLICT (namespace, job) DO UPDATE SET
 SELECT job, since_ms, until_ms, audit FROM pauses WHERE namespace = ?1 ORDER BY job
 
 -- name: jobs_register
--- Makes the registry know jobs; first_seen_ms of a known name is kept, and so is an entry of a file where the new one is from
--- elsewhere: only such a one says where it is from, and quotes inside of values are escaped. ?3 is a JSON array of [name,
--- entry]. WHERE TRUE tells the parser that ON begins no join.
+-- Makes the registry know jobs. The earliest first_seen_ms of a name is kept, and the whole of an entry of a file where the new one
+-- is from elsewhere: only such a one says where it is from, and quotes inside of values are escaped. ?2 is a JSON array of [name,
+-- entry, first_seen_ms]. WHERE TRUE tells the parser that ON begins no join.
 INSERT INTO jobs (namespace, name, first_seen_ms, entry)
-SELECT ?1, asked.value ->> 0, ?2, asked.value ->> 1 FROM json_each(?3) AS asked
+SELECT ?1, asked.value ->> 0, asked.value ->> 2, asked.value ->> 1 FROM json_each(?2) AS asked
 WHERE TRUE
-ON CONFLICT (namespace, name) DO UPDATE SET entry = excluded.entry WHERE entry <> excluded.entry
+ON CONFLICT (namespace, name) DO UPDATE SET entry = excluded.entry,
+  first_seen_ms = min(first_seen_ms, excluded.first_seen_ms)
+WHERE (entry <> excluded.entry OR excluded.first_seen_ms < first_seen_ms)
   AND (instr(excluded.entry, '"origin":"') = 0 OR instr(entry, '"origin":"') > 0)
 
 -- name: jobs

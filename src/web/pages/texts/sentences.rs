@@ -175,6 +175,7 @@ pub(in crate::web::pages) struct NeedTexts {
     pub(in crate::web::pages) retry_soon: &'static str,
     pub(in crate::web::pages) waiting: &'static str,
     pub(in crate::web::pages) not_due: &'static str,
+    pub(in crate::web::pages) not_due_before: fn(&str) -> String,
     pub(in crate::web::pages) missed_at: fn(&str) -> String,
     pub(in crate::web::pages) skipped_at: fn(&str) -> String,
     pub(in crate::web::pages) paused: &'static str,
@@ -246,6 +247,7 @@ pub(in crate::web::pages) struct SlotTexts {
     pub(in crate::web::pages) no_tick: &'static str,
     /// When it is due, and how soon.
     pub(in crate::web::pages) not_due: fn(&str, &str) -> String,
+    pub(in crate::web::pages) not_owed: fn(&str) -> String,
     pub(in crate::web::pages) not_known: &'static str,
     pub(in crate::web::pages) forgotten: &'static str,
     pub(in crate::web::pages) not_begun: fn(&str) -> String,

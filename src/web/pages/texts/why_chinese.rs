@@ -133,6 +133,7 @@ const SLOT: SlotReasons = SlotReasons {
     },
     did_not_run: |why, then| format!("时间槽没有运行：{why}{}", followed(then)),
     no_success: |last, end, then| format!("时间槽没有成功的尝试：{last}；{end} 之前没有开始其他尝试{}", followed(then)),
+    not_owed: |over, at| format!("时间槽{}：任务在 {at} 之前无需执行，集群此时才首次得知它", does_not_run(over)),
     never_known: "时间槽没有运行：从未有节点运行过该任务",
     known_later: |at| format!("时间槽没有运行：任务在 {at} 才首次登记"),
     forgotten: |kept| format!("时间槽的情况已无从得知：记录只保留 {kept}"),
