@@ -1,6 +1,6 @@
 //! What a node's machine wants done, and what it is told of it: plain data.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use crate::clock::Now;
 use crate::drive::Message;
 use crate::event::Event;
-use crate::job::JobSpec;
-use crate::slot::{Audit, Decision, Slot, SlotRecord, Trigger, Verdict};
+use crate::job::{JobName, JobSpec};
+use crate::slot::{Audit, Decision, Slot, SlotKey, SlotRecord, Trigger, Verdict};
 use crate::store::{Closing, HeartbeatReply, JobEntry, NodeEntry, NodeReport, StoreError};
 
 /// Names the drive of a slot: a slot may be driven again after an operator opened it.
@@ -97,20 +97,23 @@ pub enum Question {
 pub enum Report {
     /// The registry of nodes, with the machine's own clocks before and after.
     Nodes { sent: Now, received: Now, reply: Result<(DateTime<Utc>, Vec<NodeEntry>), StoreError> },
-    /// A heartbeat, with the machine's own clocks before and after; and, where it was looked for one, the report of another
-    /// node of the same name.
-    Heartbeat {
-        sent: Now,
-        received: Now,
-        reply: Result<HeartbeatReply, StoreError>,
-        namesake: Option<Option<Box<NodeReport>>>,
-    },
+    /// A heartbeat, with the machine's own clocks before and after; and what was found where it looked at the other nodes.
+    Heartbeat { sent: Now, received: Now, reply: Result<HeartbeatReply, StoreError>, looked: Option<Looked> },
     /// The registration of the plan with this number.
     Registered { plan: u64, reply: Result<Vec<JobEntry>, StoreError> },
     /// A verdict.
     Closed { slot: Slot, reply: Result<Closing, StoreError> },
     /// What is known of slots.
     Looked(Result<Vec<SlotRecord>, StoreError>),
+}
+
+/// What a look at the registry of nodes has found.
+#[derive(Debug, Default)]
+pub struct Looked {
+    /// The report of another live node of the same name.
+    pub namesake: Option<Box<NodeReport>>,
+    /// What dead nodes ran when they were heard of last.
+    pub left: BTreeSet<(JobName, SlotKey)>,
 }
 
 impl Report {

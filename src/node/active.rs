@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use chrono::{DateTime, Utc};
 
+use crate::clock::{CLOCK_OFF, later};
 use crate::drive::Message;
 use crate::job::JobName;
 use crate::machine::End;
@@ -34,7 +35,12 @@ struct Active {
     /// The last that was heard of the slot is that it was let go of, or opened by an operator: the answer with which this drive ends
     /// may be from before that.
     reopened: bool,
+    /// The store is being asked whether an operator opened it, for the last time: it is over.
+    last_look: bool,
 }
+
+/// Slots that are kept beyond their end for a last look at them. Of more, those that sort last are forgotten.
+const MOST_LAST_LOOKS: usize = 10_000;
 
 impl ActiveSlots {
     /// Whether a tick of this slot has anything to do: it is not driven, and has not ended for good.
@@ -63,6 +69,7 @@ impl ActiveSlots {
             end: None,
             retired: false,
             reopened: false,
+            last_look: false,
         };
         self.slots.insert(key(&active.slot), active);
         (self.last_id, holding)
@@ -179,9 +186,34 @@ impl ActiveSlots {
         self.slots.values().filter(|active| active.is_holding()).map(|active| &active.slot)
     }
 
-    /// Forgets slots that have ended here and are over.
-    pub(super) fn sweep(&mut self, now: DateTime<Utc>) {
-        self.slots.retain(|_, active| active.end.is_none() || active.slot.end() > now);
+    /// Forgets slots that have ended here and are over. Where the store does not tell of resets (`hints`), a slot that is done is kept
+    /// for one more look: an operator may have opened it just before its end.
+    pub(super) fn sweep(&mut self, now: DateTime<Utc>, hints: bool) {
+        let mut room = if hints { 0 } else { MOST_LAST_LOOKS };
+        self.slots.retain(|_, active| {
+            if active.end.is_none() || active.slot.end() > now {
+                return true;
+            }
+            let is_done = matches!(active.end, Some((End::Done, _)));
+            let is_kept = is_done && room > 0;
+            room -= usize::from(is_kept);
+            is_kept
+        });
+    }
+
+    /// The store is asked about these slots: for the last time, where they are over by every clock that is well.
+    pub(super) fn ask_about(&mut self, slots: &[Slot], now: DateTime<Utc>) {
+        for slot in slots.iter().filter(|slot| later(slot.end(), CLOCK_OFF) <= now) {
+            self.slots.get_mut(&key(slot)).into_iter().for_each(|active| active.last_look = true);
+        }
+    }
+
+    /// What the store was asked about was answered, or not.
+    pub(super) fn asked_about(&mut self, is_answer: bool) {
+        if is_answer {
+            self.slots.retain(|_, active| !active.last_look);
+        }
+        self.slots.values_mut().for_each(|active| active.last_look = false);
     }
 }
 
@@ -234,9 +266,9 @@ mod tests {
         let (id, _) = active.enrol(slot());
         active.ended(&slot(), id, End::Done, at());
         assert!(!active.is_free(&slot()));
-        active.sweep("2026-11-21T14:59:59Z".parse().unwrap());
+        active.sweep("2026-11-21T14:59:59Z".parse().unwrap(), true);
         assert!(!active.is_free(&slot()));
-        active.sweep("2026-11-21T15:00:00Z".parse().unwrap());
+        active.sweep("2026-11-21T15:00:00Z".parse().unwrap(), true);
         assert!(active.is_free(&slot()));
     }
 

@@ -11,9 +11,11 @@ use tokio::sync::mpsc;
 
 use crate::clock::{Clock, Now};
 use crate::job::NodeName;
-use crate::node::action::{Question, Report};
+use crate::node::action::{Looked, Question, Report};
 use crate::observe::Notebook;
-use crate::store::{Applied, ErrorKind, HeartbeatReply, NodeEntry, NodeReport, Op, Store, StoreError, inspect_each};
+use crate::store::{
+    Applied, ErrorKind, HeartbeatReply, NodeEntry, NodeReport, Op, Store, StoreError, handover, inspect_each,
+};
 
 /// Starts chores.
 #[derive(Clone, Debug)]
@@ -49,12 +51,15 @@ impl Chores {
             }
             Question::Heartbeat { mut report, looks } => {
                 let nodes = if looks { self.answered(Op::Nodes, self.store.nodes()).await.ok() } else { None };
-                let namesake = nodes.map(|(now, nodes)| namesake(&report, nodes, now));
-                if let Some(namesake) = &namesake {
-                    report.namesake.clone_from(namesake);
+                let looked = nodes.map(|(now, nodes)| {
+                    let left = handover::left(&nodes, (&report.name, &report.instance), now);
+                    Looked { namesake: namesake(&report, nodes, now), left }
+                });
+                if let Some(looked) = &looked {
+                    report.namesake.clone_from(&looked.namesake);
                 }
                 let (sent, reply) = self.beat(*report).await;
-                Some(Report::Heartbeat { sent, received: self.clock.now(), reply, namesake })
+                Some(Report::Heartbeat { sent, received: self.clock.now(), reply, looked })
             }
             Question::Register { plan, jobs } => {
                 let reply = self.answered(Op::Register, self.store.register(&jobs)).await;

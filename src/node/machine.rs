@@ -31,7 +31,7 @@ use crate::node::resets::Resets;
 use crate::schedule::{Planner, ScheduleError};
 use crate::slot::{Decision, Slot, SlotRecord, Trigger};
 use crate::store::{JobEntry, NodeReport, StoreError};
-use crate::wake::{Wake, WakeKind};
+use crate::wake::Wake;
 
 /// How far ahead ticks are armed: several beats, so that late and lost ones cost nothing.
 const HORIZON: Duration = Duration::from_secs(5);
@@ -152,7 +152,7 @@ impl NodeMachine {
             self.membership.verdicts.hurry();
         }
         self.last_beat = Some(now);
-        self.active.sweep(now.wall);
+        self.active.sweep(now.wall, self.upkeep.hints);
         if self.leave_by.is_none() {
             let slots = self.agenda.beat(now);
             if slots > 0 {
@@ -161,6 +161,7 @@ impl NodeMachine {
             self.handle_ticks(now);
             let due = self.resets.due(now.mono, self.upkeep.hints, |after, most| self.active.ended_after(after, most));
             if !due.is_empty() {
+                self.active.ask_about(&due, now.wall);
                 self.out.push_back(Action::Ask(Question::Look(due)));
             }
         }
@@ -177,16 +178,8 @@ impl NodeMachine {
 
     /// A hint from the store: it is passed on, and a slot that an operator opened is driven again.
     pub fn handle_wake(&mut self, now: Now, wake: &Wake) {
-        if let Wake::Slot { job, key, what: WakeKind::Done } = wake
-            && let Some(slot) = self.entries.get(job).and_then(|entry| entry.timetable.slot_with_key(*key))
-        {
-            self.membership.verdicts.closer.settled(&slot);
-        }
-        if let Wake::Slot { job, key, what: WakeKind::Released } = wake {
-            self.membership.verdicts.closer.reopened(job, key.start());
-        }
+        self.membership.verdicts.hear(wake, &self.entries);
         if *wake == Wake::Resync {
-            self.membership.verdicts.closer.doubt_all();
             self.resets.doubt_all();
             // A store that was away may have lost its registry.
             self.membership.register_again();
@@ -255,13 +248,15 @@ impl NodeMachine {
 
     /// What was opened again is driven again, as if a hint had told of it.
     fn looked(&mut self, now: Now, reply: Result<Vec<SlotRecord>, StoreError>) {
-        self.resets.answered(reply.is_ok());
+        let is_answer = reply.is_ok();
+        self.resets.answered(is_answer);
         for record in reply.unwrap_or_default() {
             if let Some(slot) = self.active.reset(&record) {
-                self.membership.verdicts.closer.reopened(slot.job(), slot.start());
+                self.membership.verdicts.opened(&slot, &record, now.wall);
                 self.start_reopened(now, slot);
             }
         }
+        self.active.asked_about(is_answer);
     }
 
     /// Nothing new begins; what runs may go on for this long. A second one may shorten it.
@@ -294,6 +289,10 @@ impl NodeMachine {
             return Err(TriggerRefusal::Driven);
         }
         self.membership.verdicts.asked_for(&request, now.wall);
+        if request.past {
+            let (membership, node, out) = self.membership();
+            membership.tell_at_once(now, &node, out);
+        }
         let start = self.enrol(spec, request.slot, now.wall, Trigger::Manual);
         self.out.push_back(Action::Start(Start { past: request.past, audit: Some(request.audit), ..start }));
         Ok(())

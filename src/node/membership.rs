@@ -9,12 +9,11 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, later, no_earlier_than, offset_ms};
 use crate::event::Event;
 use crate::job::JobName;
-use crate::node::action::{Action, Outbox, Question, Report};
+use crate::node::action::{Action, Looked, Outbox, Question, Report};
 use crate::node::active::ActiveSlots;
 use crate::node::first_seen::FirstSeen;
-use crate::node::plan::{Entry, Health, Identity, Plan, Upkeep};
+use crate::node::plan::{self, Entry, Health, Identity, Plan, Upkeep};
 use crate::node::verdicts::Verdicts;
-use crate::slot::Decision;
 use crate::store::{ErrorKind, JobEntry, NodeEntry, NodeReport, StoreError, handover};
 
 /// Between two tries to reach a store that is away.
@@ -29,9 +28,6 @@ const NAMESAKE: u64 = 6;
 
 /// Between two purges of a store whose records do not expire by themselves.
 const PURGE: Duration = Duration::from_secs(600);
-
-/// Slots of one job that are noted as let pass between two heartbeats: more than one each second are no news.
-const MOST_PASSED_OVER: usize = 16;
 
 /// How far the node has come in taking over from those before it.
 #[derive(Debug)]
@@ -193,6 +189,12 @@ impl Membership {
         }
     }
 
+    /// Should this node die, another one has to know of the run that it was asked for.
+    pub(super) fn tell_at_once(&mut self, now: Now, node: &Context<'_>, out: &mut Outbox) {
+        self.probe();
+        self.attend(now, node, out);
+    }
+
     fn purge_if_due(&mut self, now: Now, node: &Context<'_>, out: &mut Outbox) {
         if node.upkeep.purges && self.purge_at.is_none_or(|at| at <= now.mono) {
             self.purge_at = Some(now.mono + PURGE);
@@ -218,13 +220,8 @@ impl Membership {
     /// let them pass.
     fn note_not_selected(&mut self, now: Now, node: &Context<'_>, out: &mut Outbox) {
         let since = self.passed_over.replace(now.wall);
-        for Entry { spec, timetable, .. } in node.entries.values().filter(|entry| !entry.ours) {
-            let current = || timetable.slot_at(now.wall).map_or(now.wall, |slot| slot.start());
-            let wanted = wanted(&spec.only_on, &node.identity.labels);
-            for (slot, _) in timetable.slots(since.unwrap_or_else(current), now.wall).take(MOST_PASSED_OVER) {
-                out.push_back(Action::Note(slot, Decision::NotSelected { wanted: wanted.clone() }));
-            }
-        }
+        let slots = plan::not_selected(node.entries, &node.identity.labels, (since, now.wall));
+        out.extend(slots.map(|(slot, decision)| Action::Note(slot, decision)));
     }
 
     /// The last heartbeat of a node that leaves because it was told to; none where it has made none.
@@ -236,7 +233,7 @@ impl Membership {
     fn own_report(&self, now: Now, node: &Context<'_>) -> NodeReport {
         let mut report = node.plan.report(node.identity);
         report.clock_offset_ms = self.clock_offset_ms;
-        report.running = node.active.running().map(ToString::to_string).collect();
+        report.running = self.verdicts.running(node.active.running());
         report.draining = self.draining;
         report.namesake.clone_from(&self.namesake);
         let behind = self.verdicts.closer.behind(earlier(now.wall, node.upkeep.behind()));
@@ -259,10 +256,11 @@ impl Membership {
                 };
                 self.attend(now, node, out);
             }
-            Report::Heartbeat { sent, received, reply, namesake } => {
+            Report::Heartbeat { sent, received, reply, looked } => {
                 self.heartbeat_sent = false;
-                if let Some(namesake) = namesake {
+                if let Some(Looked { namesake, left }) = looked {
                     out.extend(self.meet(namesake).map(Action::Emit));
+                    self.verdicts.left_behind(&left, now, node.entries, out);
                 }
                 let now = match reply {
                     Ok(reply) => {
@@ -354,6 +352,8 @@ impl Membership {
             out.push_back(Action::Emit(Event::ClusterWasDown { gap }));
         }
         self.first_contact = FirstContact::Read(handover::closed(nodes, node.upkeep.silence()));
+        let left = handover::left(nodes, (&node.identity.name, &node.identity.instance), store_now);
+        self.verdicts.left_behind(&left, now, node.entries, out);
         now
     }
 
@@ -396,12 +396,6 @@ impl Membership {
             self.verdicts.take_over(&closed, &first_seen, node.upkeep.silence(), node.entries);
         }
     }
-}
-
-/// What a job asks for and these labels lack.
-fn wanted(only_on: &BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> String {
-    let lacking = only_on.iter().filter(|(label, value)| labels.get(*label) != Some(*value));
-    lacking.map(|(label, value)| format!("{label}={value}")).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ mod verdicts;
 
 // A machine, and what its driver says and hears, are public for the simulator (`tools/simulate`): no promise is made of them.
 #[doc(hidden)]
-pub use action::{Action, DriveId, Question, Report, Start};
+pub use action::{Action, DriveId, Looked, Question, Report, Start};
 #[cfg(feature = "daemon")]
 pub use daemon::{Command, Node, NodeError, Ports};
 #[doc(hidden)]

@@ -10,6 +10,7 @@ use crate::clock::Now;
 use crate::drive::MAX_RUNNING;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::schedule::{ScheduleError, Timetable};
+use crate::slot::{Decision, Slot};
 use crate::store::{JobEntry, NodeReport};
 
 /// Who a node is.
@@ -91,11 +92,7 @@ impl Plan {
     }
 
     /// The jobs as the registry knows them.
-    pub(super) fn registry(
-        &self,
-        now: DateTime<Utc>,
-        first_seen: impl Fn(&JobName) -> DateTime<Utc>,
-    ) -> Vec<JobEntry> {
+    pub(super) fn registry(&self, now: DateTime<Utc>, first_seen: impl Fn(&JobName) -> DateTime<Utc>) -> Vec<JobEntry> {
         let entry = |spec: &Arc<JobSpec>| JobEntry { first_seen: first_seen(&spec.name), ..JobEntry::of(spec, now) };
         self.jobs.iter().map(entry).collect()
     }
@@ -129,6 +126,29 @@ pub(super) fn changed(old: &BTreeMap<JobName, Entry>, new: &BTreeMap<JobName, En
 /// Whether a job's armed ticks are ticks of its entry in the next plan, too.
 pub(super) fn still_ticks(pair: (Option<&Entry>, Option<&Entry>)) -> bool {
     matches!(pair, (Some(old), Some(new)) if new.ours && old.timetable == new.timetable)
+}
+
+/// Slots of one job that are noted as let pass between two heartbeats: more than one each second are no news.
+const MOST_PASSED_OVER: usize = 16;
+
+/// The slots that began in a span (without a start: that last) and are for nodes with other labels, as they are noted.
+pub(super) fn not_selected<'a>(
+    entries: &'a BTreeMap<JobName, Entry>,
+    labels: &'a BTreeMap<String, String>,
+    (since, now): (Option<DateTime<Utc>>, DateTime<Utc>),
+) -> impl Iterator<Item = (Slot, Decision)> + 'a {
+    entries.values().filter(|entry| !entry.ours).flat_map(move |Entry { spec, timetable, .. }| {
+        let current = || timetable.slot_at(now).map_or(now, |slot| slot.start());
+        let wanted = wanted(&spec.only_on, labels);
+        let slots = timetable.slots(since.unwrap_or_else(current), now).take(MOST_PASSED_OVER);
+        slots.map(move |(slot, _)| (slot, Decision::NotSelected { wanted: wanted.clone() }))
+    })
+}
+
+/// What a job asks for and these labels lack.
+fn wanted(only_on: &BTreeMap<String, String>, labels: &BTreeMap<String, String>) -> String {
+    let lacking = only_on.iter().filter(|(label, value)| labels.get(*label) != Some(*value));
+    lacking.map(|(label, value)| format!("{label}={value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// A node's health.

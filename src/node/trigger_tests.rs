@@ -1,18 +1,18 @@
 //! What a node does when an operator asks it to run a slot now.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::clock::{Clock, ManualClock, Now, later};
-use crate::job::{JobSpec, Program};
+use crate::job::{JobName, JobSpec, Program};
 use crate::machine::End;
-use crate::node::action::{Action, Question, Report, Start};
+use crate::node::action::{Action, Looked, Question, Report, Start};
 use crate::node::machine::NodeMachine;
 use crate::node::plan::{Identity, Plan, Upkeep};
 use crate::node::{TriggerRefusal, TriggerRequest};
-use crate::slot::{Audit, Holder, Period, Slot, Trigger, Verdict};
-use crate::store::{Closing, StoreError};
+use crate::slot::{Audit, Holder, Period, Slot, SlotKey, Trigger, Verdict};
+use crate::store::{Closing, HeartbeatReply, StoreError};
 use crate::wake::{Wake, WakeKind};
 
 fn now() -> Now {
@@ -222,4 +222,38 @@ fn a_node_that_leaves_begins_nothing_that_is_asked_for() {
     let mut machine = hourly();
     machine.handle_shutdown(now(), Duration::from_secs(60));
     assert_eq!(ask(&mut machine, current(), false).unwrap_err(), TriggerRefusal::Leaving);
+}
+
+/// A run of the past that ends with its node: nobody else knows of it, and a reset may have taken the verdict.
+#[test]
+fn a_run_of_the_past_is_named_at_once_and_closed_by_another_node_when_its_own_is_dead() {
+    let mut machine = hourly();
+    meet_store(&mut machine);
+    heard(&mut machine, BTreeSet::new());
+    ask(&mut machine, current(), false).unwrap();
+    machine.handle_trigger(now(), TriggerRequest { slot: previous(), past: true, audit: audit() }).unwrap();
+    let reports: Vec<_> = std::iter::from_fn(|| machine.poll_action())
+        .filter_map(|action| match action {
+            Action::Ask(Question::Heartbeat { report, .. }) => Some(report.running),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(reports, [[previous().to_string()]]);
+
+    let mut other = hourly();
+    meet_store(&mut other);
+    let left = || BTreeSet::from([(previous().job().clone(), previous().key())]);
+    assert_eq!(heard(&mut other, left()), [previous()]);
+    closed(&mut other, previous(), Ok(Closing::First(Verdict::Failed)));
+    assert_eq!(heard(&mut other, left()), [], "it is asked about once");
+    let lasting = BTreeSet::from([(current().job().clone(), current().key())]);
+    assert_eq!(heard(&mut other, lasting), [], "the closer comes to it");
+}
+
+/// A heartbeat was answered that found these slots left behind by dead nodes. Answers which of them the machine wants to be closed.
+fn heard(machine: &mut NodeMachine, left: BTreeSet<(JobName, SlotKey)>) -> Vec<Slot> {
+    let reply = Ok(HeartbeatReply { now: now().wall });
+    let looked = Some(Looked { namesake: None, left });
+    machine.handle_report(now(), Report::Heartbeat { sent: now(), received: now(), reply, looked });
+    asks_to_close(machine)
 }

@@ -12,9 +12,10 @@ use crate::node::action::{Action, Outbox, Question};
 use crate::node::plan::Entry;
 use crate::node::request::TriggerRequest;
 use crate::schedule::Closer;
-use crate::slot::Slot;
+use crate::slot::{Slot, SlotKey, SlotRecord};
 use crate::store::handover::Closed;
 use crate::store::{Closing, StoreError};
+use crate::wake::{Wake, WakeKind};
 
 /// Questions for a verdict on their way at once: after an outage they are many, and no tick may wait for them.
 const AT_ONCE: usize = 64;
@@ -34,6 +35,8 @@ pub(super) struct Verdicts {
     /// Those of them that were driven without success, that nobody will close, and that may have no verdict any more, with when to ask
     /// for it; none while the question is on its way. As many as persons asked for; no other node is told of them.
     again: BTreeMap<Slot, Option<DateTime<Utc>>>,
+    /// Slots that dead nodes named as run by them, and that were asked about here. As many as such nodes name.
+    left: BTreeSet<Slot>,
     /// Questions that are on their way.
     on_their_way: usize,
     /// Slots wait for room to be run: a verdict can wait, and they cannot.
@@ -98,7 +101,16 @@ impl Verdicts {
         if request.slot.end() <= now {
             self.past.insert(request.slot.clone());
         } else {
-            self.closer.run_by_hand(&request.slot);
+            self.closer.owe(&request.slot);
+        }
+    }
+
+    /// An operator opened a slot again that was done here. Where that was before the slot's end, its verdict is asked for once more;
+    /// later it is open for a run of the past.
+    pub(super) fn opened(&mut self, slot: &Slot, record: &SlotRecord, now: DateTime<Utc>) {
+        self.closer.reopened(slot.job(), slot.start());
+        if slot.end() <= now && record.was_reset_before(slot.end()) {
+            self.closer.owe(slot);
         }
     }
 
@@ -120,6 +132,43 @@ impl Verdicts {
         self.on_their_way += 1;
         // What is left of its attempts nobody makes by itself: one that failed is its failure.
         out.push_back(Action::Ask(Question::Close { slot: slot.clone(), max_attempts: 1 }));
+    }
+
+    /// What the node tells of its runs: what runs, and what it is asked to run of the past. Another node closes it, should this one die.
+    pub(super) fn running<'a>(&'a self, running: impl Iterator<Item = &'a Slot>) -> Vec<String> {
+        let all: BTreeSet<&Slot> = running.chain(&self.past).collect();
+        all.into_iter().map(ToString::to_string).collect()
+    }
+
+    /// Dead nodes have named these slots as run by them. One that is over and that no closer comes to may have no verdict any more.
+    pub(super) fn left_behind(
+        &mut self,
+        left: &BTreeSet<(JobName, SlotKey)>,
+        now: Now,
+        entries: &BTreeMap<JobName, Entry>,
+        out: &mut Outbox,
+    ) {
+        let slot = |(job, key): &(JobName, SlotKey)| entries.get(job)?.timetable.slot_with_key(*key);
+        let is_open = |slot: &Slot| slot.end() <= now.wall && !self.closer.will_close(slot);
+        let open: BTreeSet<Slot> = left.iter().filter_map(slot).filter(is_open).collect();
+        let known = std::mem::replace(&mut self.left, open.clone());
+        for slot in open.difference(&known).filter(|slot| !self.again.contains_key(*slot)).cloned().collect::<Vec<_>>()
+        {
+            self.ask_again(&slot, out);
+        }
+    }
+
+    /// A hint from the store.
+    pub(super) fn hear(&mut self, wake: &Wake, entries: &BTreeMap<JobName, Entry>) {
+        match wake {
+            Wake::Slot { job, key, what: WakeKind::Done } => {
+                let slot = entries.get(job).and_then(|entry| entry.timetable.slot_with_key(*key));
+                slot.into_iter().for_each(|slot| self.closer.settled(&slot));
+            }
+            Wake::Slot { job, key, what: WakeKind::Released } => self.closer.reopened(job, key.start()),
+            Wake::Resync => self.closer.doubt_all(),
+            Wake::Job(_) => {}
+        }
     }
 
     /// Asks once more for what could not be answered.

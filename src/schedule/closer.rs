@@ -91,8 +91,8 @@ impl Closer {
         }
     }
 
-    /// A person had a slot run that lasts: it is closed, also where no schedule owes it.
-    pub fn run_by_hand(&mut self, slot: &Slot) {
+    /// A person had a slot run, or opened it again: it is closed, also where no schedule owes it, or it was passed over as done.
+    pub fn owe(&mut self, slot: &Slot) {
         if let Some(place) = self.jobs.get_mut(slot.job())
             && place.head.as_ref().is_none_or(|head| slot.start() < head.start())
         {
@@ -614,10 +614,7 @@ mod tests {
     fn due_of_a_day(schedule: &str, first_seen: Option<&str>) -> Vec<String> {
         let mut closer = Closer::default();
         let job = JobName::new("a").unwrap();
-        closer.set(
-            vec![Timetable::parse(job.clone(), schedule, "UTC", "day").unwrap()],
-            now("2026-11-21T14:30:00Z"),
-        );
+        closer.set(vec![Timetable::parse(job.clone(), schedule, "UTC", "day").unwrap()], now("2026-11-21T14:30:00Z"));
         first_seen.into_iter().for_each(|seen| closer.owes_since(&job, at(seen)));
         due(&mut closer, "2026-11-23T12:00:00Z")
     }
@@ -634,7 +631,8 @@ mod tests {
     fn a_job_that_turns_out_to_be_older_is_closed_from_the_slot_that_was_skipped() {
         let mut closer = Closer::default();
         let job = JobName::new("a").unwrap();
-        closer.set(vec![Timetable::parse(job.clone(), "0 2 * * *", "UTC", "day").unwrap()], now("2026-11-21T14:30:00Z"));
+        closer
+            .set(vec![Timetable::parse(job.clone(), "0 2 * * *", "UTC", "day").unwrap()], now("2026-11-21T14:30:00Z"));
         for seen in ["2026-11-21T14:30:00Z", "2026-11-20T00:00:00Z"] {
             closer.owes_since(&job, at(seen));
         }
@@ -648,7 +646,7 @@ mod tests {
         let today = daily.slot_at(at("2026-11-21T14:30:00Z")).unwrap();
         closer.set(vec![daily], now("2026-11-21T14:30:00Z"));
         closer.owes_since(today.job(), at("2026-11-21T14:30:00Z"));
-        closer.run_by_hand(&today);
+        closer.owe(&today);
         assert_eq!(due(&mut closer, "2026-11-22T00:00:00Z"), [""; 0]);
         assert_eq!(due(&mut closer, "2026-11-22T00:00:01Z"), ["a@2026-11-21T00Z"]);
         closer.closed(&today);

@@ -193,6 +193,11 @@ impl SlotRecord {
         self.audit.iter().any(|audit| audit.verb == "reset" && audit.at > instant)
     }
 
+    /// Whether an operator reset it before that instant, by the store's clock.
+    pub fn was_reset_before(&self, instant: DateTime<Utc>) -> bool {
+        self.audit.iter().any(|audit| audit.verb == "reset" && audit.at < instant)
+    }
+
     /// Attempts that count against `max_attempts`.
     pub const fn used(&self) -> u32 {
         self.attempts.saturating_sub(self.forgiven)

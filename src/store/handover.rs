@@ -11,8 +11,9 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::clock::{between, earlier};
-use crate::job::JobName;
-use crate::store::registry::{NodeEntry, SILENCE};
+use crate::job::{JobName, NodeName};
+use crate::slot::SlotKey;
+use crate::store::registry::{NodeEntry, NodeReport, SILENCE};
 
 /// Which slots of a job are closed. What begins earlier sorts first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +48,21 @@ pub fn closed(nodes: &[NodeEntry], silence: Duration) -> BTreeMap<JobName, Close
     told.into_iter().filter_map(|(job, told)| Some((job, joined(told)?))).collect()
 }
 
+/// The slots that dead nodes ran when they were heard of last, the earlier instance of the node itself among them.
+pub fn left(
+    nodes: &[NodeEntry],
+    (name, instance): (&NodeName, &str),
+    now: DateTime<Utc>,
+) -> BTreeSet<(JobName, SlotKey)> {
+    let is_own = |report: &NodeReport| report.name == *name && report.instance != instance;
+    let dead = nodes.iter().filter(|entry| !entry.is_alive(now) || is_own(&entry.report));
+    let slot = |text: &String| {
+        let (job, key) = text.split_once('@')?;
+        Some((JobName::new(job).ok()?, key.parse().ok()?))
+    };
+    dead.flat_map(|entry| &entry.report.running).filter_map(slot).collect()
+}
+
 /// For how long no node was alive; none when one was just now, or none ever.
 pub fn silence(nodes: &[NodeEntry], now: DateTime<Utc>) -> Option<Duration> {
     let last = nodes.iter().map(|node| node.seen).max()?;
@@ -56,8 +72,6 @@ pub fn silence(nodes: &[NodeEntry], now: DateTime<Utc>) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::NodeName;
-    use crate::store::NodeReport;
 
     fn at(time: &str) -> DateTime<Utc> {
         format!("2026-11-21T{time}Z").parse().unwrap()
@@ -146,6 +160,28 @@ mod tests {
         let behind = began("13:00:00", node("14:00:00", &["x"], &[("x", "13:00:00")]));
         let nodes = vec![behind, began("13:00:00", node("13:50:00", &["x"], &[]))];
         assert_eq!(x(nodes), Closed { since: Some(at("13:00:00")), until: at("13:50:00") });
+    }
+
+    #[test]
+    fn what_a_node_ran_that_is_dead_or_was_this_one_is_left() {
+        let runs = |name: &str, instance: &str, seen: &str, slot: &str| {
+            let report = NodeReport {
+                running: vec![slot.to_owned(), "no slot".to_owned()],
+                ..NodeReport::new(NodeName::new(name).unwrap(), instance, at("00:00:00"))
+            };
+            NodeEntry { report, seen: at(seen) }
+        };
+        let nodes = [
+            runs("a", "before", "14:00:00", "x@2026-11-21T10Z"),
+            runs("b", "dead", "13:00:00", "x@2026-11-21T11Z"),
+            runs("c", "alive", "14:00:00", "x@2026-11-21T12Z"),
+        ];
+        let slots = |instance: &str| {
+            let left = left(&nodes, (&NodeName::new("a").unwrap(), instance), at("14:00:10"));
+            left.into_iter().map(|(job, key)| format!("{job}@{key}")).collect::<Vec<_>>()
+        };
+        assert_eq!(slots("now"), ["x@2026-11-21T10Z", "x@2026-11-21T11Z"]);
+        assert_eq!(slots("before"), ["x@2026-11-21T11Z"]);
     }
 
     #[test]

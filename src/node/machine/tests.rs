@@ -6,6 +6,7 @@ use chrono::TimeDelta;
 use crate::job::{NodeName, Program};
 use crate::slot::Audit;
 use crate::store::{Applied, ErrorKind, Op};
+use crate::wake::WakeKind;
 
 fn now() -> Now {
     Now { mono: Mono::default(), wall: "2026-11-21T14:00:00Z".parse().unwrap() }
@@ -124,6 +125,47 @@ fn a_reset_that_no_hint_tells_of_is_found() {
     }
 }
 
+fn reset_at(slot: &Slot, at: &str) -> SlotRecord {
+    let text = |text: &str| text.to_owned();
+    let audit = Audit {
+        verb: text("reset"),
+        who: text("alice"),
+        host: text(""),
+        why: text(""),
+        at: at.parse().unwrap(),
+    };
+    SlotRecord { audit: vec![audit], attempts: 2, forgiven: 1, ..SlotRecord::untouched(slot.clone()) }
+}
+
+/// The store answers for the first time, and has known the jobs for long.
+fn meet_store(machine: &mut NodeMachine) {
+    let (sent, received) = (now(), now());
+    machine.handle_report(now(), Report::Nodes { sent, received, reply: Ok((now().wall, Vec::new())) });
+    let long_ago = now().wall - TimeDelta::days(1);
+    let reply = Ok(machine.plan().registry(now().wall, |_| long_ago));
+    machine.handle_report(now(), Report::Registered { plan: 0, reply });
+}
+
+#[test]
+fn a_slot_that_was_opened_without_a_hint_just_before_its_end_is_closed() {
+    for (opened, closes) in [("2026-11-21T14:59:58Z", true), ("2026-11-21T15:00:04Z", false)] {
+        let mut machine = with_hints(false);
+        let start = driven(&mut machine);
+        meet_store(&mut machine);
+        machine.handle_end(now(), start.slot.clone(), start.id, start.scheduled_at, End::Done);
+        let after = now().plus(Duration::from_secs(3_606));
+        machine.handle_beat(after);
+        assert_eq!(looked_at(&mut machine), Some(vec![start.slot.clone()]), "once more after its end");
+        machine.handle_report(after, Report::Looked(Ok(vec![reset_at(&start.slot, opened)])));
+        machine.handle_beat(after.plus(Duration::from_secs(11)));
+        let wanted = actions(&mut machine);
+        let is_close =
+            |action: &&Action| matches!(action, Action::Ask(Question::Close { slot, .. }) if *slot == start.slot);
+        assert_eq!(wanted.iter().filter(is_close).count(), usize::from(closes), "{opened}");
+        assert!(!wanted.iter().any(|action| matches!(action, Action::Ask(Question::Look(_)))), "and then no more");
+    }
+}
+
 /// Of a node where 250 slots have ended: how many it asks about in each second, when the store answers so.
 fn asked_about(
     machine: &mut NodeMachine,
@@ -176,7 +218,7 @@ fn a_store_that_refuses_is_told_from_one_that_takes_no_writes_until_a_failover()
     let told = |kind| {
         let mut machine = machine();
         let reply = Err(StoreError::new(kind, Applied::No, Op::Heartbeat, "s:", "no"));
-        machine.handle_report(now(), Report::Heartbeat { sent: now(), received: now(), reply, namesake: None });
+        machine.handle_report(now(), Report::Heartbeat { sent: now(), received: now(), reply, looked: None });
         let health = machine.health();
         (health.store_up, health.store_refuses)
     };

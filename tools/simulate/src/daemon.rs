@@ -156,7 +156,7 @@ impl Daemon {
                     Answer::Heartbeat(reply) => Ok(reply),
                     _ => Err(unlike(Op::Heartbeat)),
                 });
-                Report::Heartbeat { sent, received, reply, namesake: None }
+                Report::Heartbeat { sent, received, reply, looked: None }
             }
             Asked::Register(plan) => {
                 let reply = answer.map_err(none(Op::Register)).and_then(|answer| match answer {
@@ -223,6 +223,9 @@ impl Daemon {
                 for job in self.machine.entries().keys() {
                     desk.nature.first_known.entry(job.clone()).or_insert(now);
                 }
+                // A node whose file loses a job forgets what it knew of the job.
+                let (by, entries) = ((desk.process.node, desk.process.start), self.machine.entries());
+                desk.nature.told_first_seen.retain(|(told, job), _| *told != by || entries.contains_key(job));
                 let known = |job: &JobName| self.known.get(job).copied().unwrap_or(desk.nature.now);
                 self.known = self.machine.entries().keys().map(|job| (job.clone(), known(job))).collect();
             }
