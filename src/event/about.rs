@@ -18,6 +18,7 @@ impl Event {
             | Self::ClockOff { .. }
             | Self::Namesake { .. }
             | Self::ClusterWasDown { .. }
+            | Self::StoreForgot { .. }
             | Self::DoneAgain { .. }
             | Self::Overloaded { .. }
             | Self::StartsPaused { .. }

@@ -93,6 +93,13 @@ pub enum Event {
         #[serde(rename = "gap_s", with = "seconds")]
         gap: Duration,
     },
+    /// The registry has no trace of this node, though the store had acknowledged its heartbeats: the store has lost its data. Told once
+    /// for each loss, by each node that finds it.
+    StoreForgot {
+        /// When the store last acknowledged a heartbeat, by the node's clock.
+        #[serde(with = "instant")]
+        acknowledged: DateTime<Utc>,
+    },
     /// The store had no record that this node has done a slot: it was told again. It had forgotten it, or had not heard yet.
     DoneAgain {
         /// The slot: `job@slot`.

@@ -53,7 +53,8 @@ impl Chores {
                 let nodes = if looks { self.answered(Op::Nodes, self.store.nodes()).await.ok() } else { None };
                 let looked = nodes.map(|(now, nodes)| {
                     let left = handover::left(&nodes, (&report.name, &report.instance), now);
-                    Looked { namesake: namesake(&report, nodes, now), left }
+                    let forgotten = !nodes.iter().any(|entry| entry.report.name == report.name);
+                    Looked { namesake: namesake(&report, nodes, now), forgotten, left }
                 });
                 if let Some(looked) = &looked {
                     report.namesake.clone_from(&looked.namesake);

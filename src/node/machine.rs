@@ -182,7 +182,7 @@ impl NodeMachine {
         if *wake == Wake::Resync {
             self.resets.doubt_all();
             // A store that was away may have lost its registry.
-            self.membership.register_again();
+            self.membership.doubt_registry();
             // And what was done: who asked before goes on from here.
             self.out.push_back(Action::AssertAgain);
         }

@@ -13,6 +13,7 @@ use crate::node::action::{Action, Looked, Outbox, Question, Report};
 use crate::node::active::ActiveSlots;
 use crate::node::first_seen::FirstSeen;
 use crate::node::plan::{self, Entry, Health, Identity, Plan, Upkeep};
+use crate::node::presence::Presence;
 use crate::node::verdicts::Verdicts;
 use crate::store::{ErrorKind, JobEntry, NodeEntry, NodeReport, StoreError, handover};
 
@@ -21,10 +22,6 @@ const RECONNECT: Duration = Duration::from_secs(1);
 
 /// Between two registrations of a plan that has not changed: the registry knows by them which jobs nobody plans any more.
 const REFRESH: Duration = Duration::from_secs(3_600);
-
-/// Each so many heartbeats the node looks whether another one goes by its name. Not at the first: whoever was heard of before the
-/// node started may be itself.
-const NAMESAKE: u64 = 6;
 
 /// Between two purges of a store whose records do not expire by themselves.
 const PURGE: Duration = Duration::from_secs(600);
@@ -73,12 +70,7 @@ pub(super) struct Membership {
     refused: bool,
     heartbeat_at: Option<Mono>,
     heartbeat_sent: bool,
-    /// Heartbeats so far.
-    heartbeats: u64,
-    /// What another node of this name said, when it was looked for last.
-    namesake: Option<Box<NodeReport>>,
-    /// The instance of the one that was told of last.
-    told_namesake: Option<String>,
+    presence: Presence,
     reached: bool,
     denied: bool,
     seen: Option<Now>,
@@ -107,9 +99,7 @@ impl Membership {
             refused: false,
             heartbeat_at: None,
             heartbeat_sent: false,
-            heartbeats: 0,
-            namesake: None,
-            told_namesake: None,
+            presence: Presence::default(),
             reached: false,
             denied: false,
             seen: None,
@@ -126,17 +116,10 @@ impl Membership {
         self.registered == Some(self.plan)
     }
 
-    /// The next beat registers the plan, whatever the registry knew of it.
-    pub(super) const fn register_again(&mut self) {
-        self.registered = None;
-    }
-
-    /// Another node of this name was looked for. What is to be told, where it is one that was not told of.
-    fn meet(&mut self, namesake: Option<Box<NodeReport>>) -> Option<Event> {
-        self.namesake = namesake;
-        let NodeReport { instance, started_at, .. } = &**self.namesake.as_ref()?;
-        let is_known = self.told_namesake.replace(instance.clone()).as_ref() == Some(instance);
-        (!is_known).then(|| Event::Namesake { other: instance.clone(), started: *started_at })
+    /// Hints were lost: the next beat registers the plan, and looks whether the registry still knows this node.
+    pub(super) const fn doubt_registry(&mut self) {
+        (self.registered, self.presence.doubts) = (None, true);
+        self.probe();
     }
 
     /// The next beat asks the store whether it answers.
@@ -209,8 +192,7 @@ impl Membership {
         }
         self.heartbeat_sent = true;
         self.heartbeat_at = Some(now.mono + node.upkeep.heartbeat);
-        let looks = self.heartbeats % NAMESAKE == 1;
-        self.heartbeats += 1;
+        let looks = self.presence.looks(self.lost_since.is_some());
         self.note_not_selected(now, node, out);
         let report = Box::new(self.own_report(now, node));
         out.push_back(Action::Ask(Question::Heartbeat { report, looks }));
@@ -235,7 +217,7 @@ impl Membership {
         report.clock_offset_ms = self.clock_offset_ms;
         report.running = self.verdicts.running(node.active.running());
         report.draining = self.draining;
-        report.namesake.clone_from(&self.namesake);
+        report.namesake.clone_from(&self.presence.namesake);
         let behind = self.verdicts.closer.behind(earlier(now.wall, node.upkeep.behind()));
         report.behind = behind.map(|(job, start)| (job.clone(), start)).collect();
         report.since = self.verdicts.closer.since().map(|(job, start)| (job.clone(), start)).collect();
@@ -258,12 +240,17 @@ impl Membership {
             }
             Report::Heartbeat { sent, received, reply, looked } => {
                 self.heartbeat_sent = false;
-                if let Some(Looked { namesake, left }) = looked {
-                    out.extend(self.meet(namesake).map(Action::Emit));
+                if let Some(Looked { namesake, forgotten, left }) = looked {
+                    out.extend(self.presence.meet(namesake).map(Action::Emit));
+                    if let Some(told) = forgotten.then(|| self.presence.forgotten(now)).flatten() {
+                        self.registered = None;
+                        out.extend([Action::Emit(told), Action::AssertAgain]);
+                    }
                     self.verdicts.left_behind(&left, now, node.entries, out);
                 }
                 let now = match reply {
                     Ok(reply) => {
+                        self.presence.acknowledged = Some(received);
                         out.push_back(Action::Ask(Question::Note));
                         self.store_reached((sent, received), now, reply.now, node, out)
                     }
@@ -395,30 +382,5 @@ impl Membership {
         if let FirstContact::Read(closed) = std::mem::replace(&mut self.first_contact, FirstContact::Over) {
             self.verdicts.take_over(&closed, &first_seen, node.upkeep.silence(), node.entries);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::job::NodeName;
-
-    #[test]
-    fn another_node_of_the_same_name_is_told_once_and_the_next_one_again() {
-        let mut membership = Membership::new(Mono::default());
-        let other = |instance: &str| {
-            let name = NodeName::new("a").unwrap();
-            let (labels, started_at) = (BTreeMap::new(), DateTime::UNIX_EPOCH);
-            let identity = Identity { name, instance: instance.to_owned(), labels, started_at };
-            Some(Box::new(Plan::default().report(&identity)))
-        };
-        let told = |instance: &str| Some(Event::Namesake { other: instance.to_owned(), started: DateTime::UNIX_EPOCH });
-        assert_eq!(membership.meet(None), None);
-        assert_eq!(membership.meet(other("b")), told("b"));
-        assert_eq!(membership.meet(other("b")), None);
-        // It was not heard of for a moment.
-        assert_eq!(membership.meet(None), None);
-        assert_eq!(membership.meet(other("b")), None);
-        assert_eq!(membership.meet(other("c")), told("c"));
     }
 }

@@ -5,7 +5,7 @@
 //! - [`Node`] is the loop that drives it with a runtime, a clock and a store; the simulator drives it in virtual time.
 //! - Each slot is a task of its own, a [`crate::drive::Drive`]; `active` keeps which slots are driven.
 //! - `agenda` keeps the ticks that are armed; `first_seen` says which scheduled times a job owes.
-//! - `membership` is the node as the cluster sees it, `chores` asks the store what is no slot's matter.
+//! - `membership` is the node as the cluster sees it, `presence` is what the registry says of it, `chores` asks the store what is no slot's matter.
 //! - `request` judges what an operator asks this node to run.
 //! - `digest` tells in sums what happens to many slots at once.
 //! - `time` beats every second, and shows a wall clock that was put right by the store's.
@@ -32,6 +32,7 @@ mod leaving_tests;
 mod machine;
 mod membership;
 mod plan;
+mod presence;
 #[cfg(feature = "daemon")]
 mod releases;
 mod request;

@@ -85,6 +85,7 @@ impl Observer for LogObserver {
             | Event::ClockOff { .. }
             | Event::Namesake { .. }
             | Event::ClusterWasDown { .. }
+            | Event::StoreForgot { .. }
             | Event::DoneAgain { .. }
             | Event::Overloaded { .. }
             | Event::StartsPaused { .. }
@@ -145,6 +146,10 @@ fn of_node(event: &Event) {
         Event::RegistrationRefused { error } => error!(error, "jobs not registered"),
         Event::ClusterWasDown { gap } => {
             warn!(gap_s = gap.as_secs(), "no node was alive: closing the slots that ended meanwhile");
+        }
+        Event::StoreForgot { acknowledged } => {
+            let acknowledged = acknowledged.to_rfc3339();
+            error!(acknowledged, "the store has lost its data: what live nodes know is recorded again");
         }
         Event::DoneAgain { of } => {
             let (job, slot) = of.split_once('@').unwrap_or((of, ""));

@@ -74,6 +74,7 @@ fn told(event: &Event) -> Option<(&'static str, String)> {
         Event::ReloadRefused { error } => ("reload_refused", error.clone()),
         Event::StoreReached { .. } => ("store_reached", String::new()),
         Event::StoreLost { error, .. } => ("store_lost", error.clone()),
+        Event::StoreForgot { .. } => ("store_forgot", String::new()),
         Event::ClockOff { offset_ms } => ("clock_off", format!("{offset_ms} ms")),
         Event::SlotsMissed { job, slots, first, last } => {
             let job = job.as_ref().map(|job| format!("{job} ")).unwrap_or_default();

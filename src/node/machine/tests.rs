@@ -4,8 +4,9 @@ use super::*;
 use chrono::TimeDelta;
 
 use crate::job::{NodeName, Program};
+use crate::node::action::Looked;
 use crate::slot::Audit;
-use crate::store::{Applied, ErrorKind, Op};
+use crate::store::{Applied, ErrorKind, HeartbeatReply, Op};
 use crate::wake::WakeKind;
 
 fn now() -> Now {
@@ -125,15 +126,48 @@ fn a_reset_that_no_hint_tells_of_is_found() {
     }
 }
 
+/// Whether a heartbeat that goes out now looks at the registry.
+fn looks(machine: &mut NodeMachine, now: Now) -> bool {
+    machine.handle_beat(now);
+    let asked = actions(machine).into_iter().find_map(|action| match action {
+        Action::Ask(Question::Heartbeat { looks, .. }) => Some(looks),
+        _ => None,
+    });
+    asked.unwrap()
+}
+
+#[test]
+fn a_store_that_comes_back_empty_is_told_once_and_registered_with_again() {
+    let mut machine = machine();
+    machine.handle_beat(now());
+    meet_store(&mut machine);
+    actions(&mut machine);
+    let heard = |machine: &mut NodeMachine, forgotten: Option<bool>, at: Now| {
+        let looked = forgotten.map(|forgotten| Looked { forgotten, ..Looked::default() });
+        let reply = Ok(HeartbeatReply { now: at.wall });
+        machine.handle_report(at, Report::Heartbeat { sent: at, received: at, reply, looked });
+        let wanted = actions(machine);
+        let is_told = |action: &&Action| matches!(action, Action::Emit(Event::StoreForgot { .. }));
+        let registers = |action: &Action| matches!(action, Action::Ask(Question::Register { .. }));
+        (wanted.iter().filter(is_told).count(), wanted.iter().any(registers))
+    };
+    let first = Some(true);
+    assert_eq!(heard(&mut machine, first, now()).0, 0, "a node that starts is in no registry");
+    let later = now().plus(Duration::from_secs(10));
+    machine.handle_wake(later, &Wake::Resync);
+    assert!(looks(&mut machine, later), "hints were lost, and perhaps all that the store had");
+    assert_eq!(heard(&mut machine, Some(true), later), (1, true));
+    let registered = Ok(machine.plan().registry(later.wall, |_| later.wall));
+    machine.handle_report(later, Report::Registered { plan: 0, reply: registered });
+    let next = later.plus(Duration::from_secs(10));
+    assert!(!looks(&mut machine, next));
+    assert_eq!(heard(&mut machine, Some(false), next).0, 0);
+}
+
 fn reset_at(slot: &Slot, at: &str) -> SlotRecord {
     let text = |text: &str| text.to_owned();
-    let audit = Audit {
-        verb: text("reset"),
-        who: text("alice"),
-        host: text(""),
-        why: text(""),
-        at: at.parse().unwrap(),
-    };
+    let audit =
+        Audit { verb: text("reset"), who: text("alice"), host: text(""), why: text(""), at: at.parse().unwrap() };
     SlotRecord { audit: vec![audit], attempts: 2, forgiven: 1, ..SlotRecord::untouched(slot.clone()) }
 }
 

@@ -86,6 +86,7 @@ mod tests {
 {"event":"clock_off","offset_ms":-2500}
 {"event":"namesake","other":"i2","started":"2026-11-21T14:00:00.000Z"}
 {"event":"cluster_was_down","gap_s":61.001}
+{"event":"store_forgot","acknowledged":"2026-11-21T14:00:00.000Z"}
 {"event":"done_again","of":"push@2026-11-21T14Z"}
 {"event":"overloaded","shed":4,"jobs":2,"waiting":1,"running":64,"full":true}
 {"event":"store_failing","slots":4,"error":"no"}

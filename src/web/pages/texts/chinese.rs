@@ -80,6 +80,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
                 "reload_refused" => "配置未被接受",
                 "store_reached" => "存储可达",
                 "store_lost" => "存储不可达",
+                "store_forgot" => "存储丢失了数据",
                 "clock_off" => "时钟偏差",
                 "slots_missed" => "错过的时间槽",
                 "draining" => "开始排空，运行中",
