@@ -19,6 +19,8 @@ mod crowd_tests;
 mod entropy;
 mod facts;
 mod gate;
+#[cfg(feature = "daemon")]
+mod held;
 #[cfg(test)]
 mod lock_tests;
 pub(crate) mod locks;
@@ -38,6 +40,8 @@ pub use entropy::Entropy;
 pub use facts::Fact;
 pub use facts::Facts;
 pub use gate::{Gate, Waiting};
+#[cfg(feature = "daemon")]
+pub(crate) use held::HolderWait;
 pub use once::Once;
 #[cfg(feature = "daemon")]
 pub(crate) use once::node_and_label;

@@ -81,6 +81,8 @@ mod threads;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod triggered;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
+mod unfinished;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
 mod unlocked;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod unrecorded;

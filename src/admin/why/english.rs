@@ -97,6 +97,13 @@ const SLOT: SlotReasons = SlotReasons {
             "the slot is running: node {node} has held the lease{since} with attempt {attempt}; the lease expires in {left} unless renewed"
         )
     },
+    held_past_end: |node, since, attempt, left, end| {
+        let since = after(" since ", since);
+        format!(
+            "the slot ended at {end} and is not done: node {node} has held the lease{since} with attempt {attempt}; it still runs the \
+             command, or it died: unless renewed, the lease expires in {left}"
+        )
+    },
     waits: |waits, node, since| {
         format!("the slot waits for {waits}; node {node} has held the lease{}", after(" since ", since))
     },

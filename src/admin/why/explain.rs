@@ -175,6 +175,10 @@ fn running(told: Reasoning<'_>) -> Explanation {
     let (node, since) = (by.node.as_str(), since.as_deref());
     let sentence = match locks::waits(told.facts, by.attempt, told.t) {
         Some(waits) => (told.slot().waits)(&waits, node, since),
+        None if told.is_over() => {
+            let end = told.at(told.record.slot.end());
+            (told.slot().held_past_end)(node, since, by.attempt, &told.span(*remaining), &end)
+        }
         None => (told.slot().running_on)(node, since, by.attempt, &told.span(*remaining)),
     };
     match locks::deadlock(&told.ring, told.t) {

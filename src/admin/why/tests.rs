@@ -151,6 +151,15 @@ fn a_slot_that_runs_says_where() {
 }
 
 #[test]
+fn a_lease_that_outlasts_its_slot_is_not_called_a_run_of_the_slot() {
+    assert_eq!(
+        said(&about(fixture::running(), OVER, vec![])),
+        "the slot ended at 13:00:00 and is not done: node b has held the lease since 12:01:00 with attempt 2; it still runs the command, \
+         or it died: unless renewed, the lease expires in 41s"
+    );
+}
+
+#[test]
 fn a_slot_whose_node_was_lost_says_so_and_how_to_mend_it() {
     let lost = missed(SlotRecord { attempts: 1, runs: vec![fixture::begun(1, "a")], ..fixture::untouched() });
     assert_eq!(

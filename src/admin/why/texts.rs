@@ -56,6 +56,8 @@ pub(crate) struct SlotReasons {
     pub(crate) running: &'static str,
     /// On which node, since when, with which attempt, for how long unless renewed.
     pub(crate) running_on: fn(&str, Option<&str>, u32, &str) -> String,
+    /// The same of a slot that is over, with its end.
+    pub(crate) held_past_end: fn(&str, Option<&str>, u32, &str, &str) -> String,
     /// For what, on which node, since when.
     pub(crate) waits: fn(&str, &str, Option<&str>) -> String,
     /// Which locks, how many are ahead, who holds them.

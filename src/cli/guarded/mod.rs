@@ -15,6 +15,7 @@ mod run;
 mod task;
 mod told;
 mod trigger;
+mod unfinished;
 mod verdict;
 mod waiting;
 

@@ -15,6 +15,7 @@ use crate::cli::guarded::around::{owners_around, waits_for_itself};
 use crate::cli::guarded::forward::{Forwarded, Signals};
 use crate::cli::guarded::task::{ExecArgs, Task};
 use crate::cli::guarded::told::{AROUND, HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
+use crate::cli::guarded::unfinished::{Unfinished, is_open};
 use crate::cli::guarded::verdict::{ReportFile, Telling, Verdict, finish, is_outside, judge, not_begun, not_opened};
 use crate::cli::guarded::waiting::{LossTold, StoreWait};
 use crate::cli::locks::{kept_for, kept_for_flag};
@@ -159,8 +160,11 @@ impl Guarded {
         if let Some(verdict) = waits_for_itself(&self.task, &self.store, |name| std::env::var(name).ok()).await {
             return Ok((Account::new(self.task.slot), verdict));
         }
-        let (signals, store) = (self.signals.clone(), Arc::clone(&self.store));
+        let (signals, store, unfinished) = (self.signals.clone(), Arc::clone(&self.store), Unfinished::of(&self));
         let (account, unwritten) = self.run().await?;
+        if is_open(&account) {
+            return Ok(unfinished.judge_unless_ended(account, skipped, &signals).await);
+        }
         let verdict = judge(&account, skipped, signals.ended_by()).with_unwritten(unwritten);
         let interrupted = signals.ended_by().is_some();
         let verdict =

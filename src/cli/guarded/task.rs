@@ -26,8 +26,9 @@ use crate::zone::Zone;
 /// Guard one command: of all the machines that start it, one runs it in each slot
 ///
 /// Put `cronward exec` in front of the command in every machine's crontab. One machine runs the command and exits with the
-/// command's exit code. The others wait until the slot is done, exhausted or over, and then exit with 0 and print nothing. If
-/// the machine that runs the command fails or dies, a waiting machine takes over. If the slot is skipped, because the job is
+/// command's exit code. The others wait until the slot is done, and then exit with 0 and print nothing. If the machine that runs
+/// the command fails or dies, a waiting machine takes over. If the slot ends, or its attempts are exhausted, without a success, the
+/// machines that waited print one line to stderr and exit with 69. If the slot is skipped, because the job is
 /// paused, another slot of the job still runs or its locks are held, exec prints one line to stderr. A job of that name in the file provides the
 /// defaults of the limits; flags override them.
 ///
@@ -41,7 +42,7 @@ use crate::zone::Zone;
 #[derive(Debug, clap::Args)]
 #[command(
     before_help = "Example: cronward exec --store redis://127.0.0.1/ --job billing -- /usr/local/bin/bill --all",
-    after_help = "Exit codes: the command's own, or 128 + the signal that ended it; 64 usage, 69 store refuses, 74 output lost, 75 store unavailable, \
+    after_help = "Exit codes: the command's own, or 128 + the signal that ended it; 64 usage, 69 store refuses or the slot was not done, 74 output lost, 75 store unavailable, \
                   76 lease lost and the command killed, 78 configuration, 124 timeout, 126 cannot run, 127 not found."
 )]
 pub(crate) struct ExecArgs {
@@ -57,7 +58,7 @@ pub(crate) struct ExecArgs {
     /// Total attempts over all machines [default: the file's, or 3]
     #[arg(long, value_name = "N", value_parser = value_parsers::number(1..=MAX_ATTEMPTS_LIMIT))]
     pub(crate) max_attempts: Option<u32>,
-    /// How long a lease lasts without renewal, 500ms to 1d [default: the file's, or 60s]
+    /// How long a lease lasts without renewal, 500ms to 1d [default: the file's, or a third of the slot, at most 60s]
     #[arg(long, value_name = "DURATION", value_parser = value_parsers::lease_ttl)]
     pub(crate) lease_ttl: Option<Duration>,
     /// How long the done marker lasts, at least until the slot's end [default: the file's, or 2h]
@@ -256,6 +257,11 @@ fn defined(args: &ExecArgs, declared: Option<&JobSpec>) -> JobSpec {
     if declared.is_none() {
         spec.schedule = begins(spec.period).to_owned();
     }
+    let is_length_of_file = declared.is_some_and(|declared| declared.period == spec.period);
+    if let (false, Ok(timetable)) = (is_length_of_file, Timetable::of(&spec)) {
+        let default = Policy::default_lease_ttl(timetable.shortest_slot());
+        spec.policy.lease_ttl = spec.policy.lease_ttl.min(default);
+    }
     limit(&mut spec.policy, args);
     spec.command.kill_mode = args.kill_mode.map_or(spec.command.kill_mode, Into::into);
     let given = given(args);
@@ -386,6 +392,20 @@ mod tests {
         assert_eq!(task.slot.to_string(), "billing@2026-11-21T14Z");
         assert_eq!((task.spec.policy.timeout, task.spec.policy.retry.delay), (None, Duration::ZERO));
         assert_eq!((task.spec.policy.max_attempts, task.spec.policy.on_lost), (3, OnLost::Continue));
+    }
+
+    #[test]
+    fn a_lease_is_a_third_of_a_short_slot_unless_the_flag_or_the_file_says_more() {
+        let ttl = |flags: &[&str]| task(flags).unwrap().spec.policy.lease_ttl.as_secs();
+        assert_eq!((ttl(&[]), ttl(&["--slot", "day"]), ttl(&["--slot", "minute"])), (60, 60, 20));
+        assert_eq!(ttl(&["--slot", "minute", "--lease-ttl", "50s"]), 50);
+        let of_file = |flags: &[&str]| {
+            let words = [&["exec", "--job", "billing"], flags, &["--", "true"]].concat();
+            let args = Line::parse_from(words).args;
+            let task = Task::of_exec(&args, Some(&file()), "2026-11-21T14:10:00Z".parse().unwrap()).unwrap();
+            task.spec.policy.lease_ttl.as_secs()
+        };
+        assert_eq!((of_file(&[]), of_file(&["--slot", "minute"])), (60, 20));
     }
 
     #[test]

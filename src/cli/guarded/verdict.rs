@@ -72,8 +72,8 @@ fn rounded(milliseconds: i64) -> Duration {
     if span.as_secs() > 0 { Duration::from_secs(span.as_secs()) } else { span }
 }
 
-/// Whether the slot that was asked for is not current by the store's clock. Where somebody else's run was waited for until the
-/// slot's end, all is as it should be.
+/// Whether the slot that was asked for is not current by the store's clock. The end of a slot that was waited for says nothing of the
+/// clocks.
 pub(super) fn is_outside(account: &Account) -> bool {
     let outside = match account.answer {
         Some(ClaimAnswer::Early) => true,
@@ -99,7 +99,7 @@ pub(super) fn not_begun(slot: &Slot, now: DateTime<Utc>) -> Option<Verdict> {
     Some(Verdict { code: ExitCode::StoreRefuses as u8, result: "early", told: vec![why.to_string()] })
 }
 
-fn to_the_second(instant: DateTime<Utc>) -> impl std::fmt::Display {
+pub(super) fn to_the_second(instant: DateTime<Utc>) -> impl std::fmt::Display {
     instant.format("%Y-%m-%d %H:%M:%S UTC")
 }
 
@@ -248,7 +248,8 @@ struct ReportView<'a> {
     start: DateTime<Utc>,
     /// Its end, exclusive.
     end: DateTime<Utc>,
-    /// How the last attempt ended (`success`, `failure`, …); where none was begun, the store's answer (`held`, `done`, …),
+    /// How the last attempt ended (`success`, `failure`, …); where none was begun, the store's answer (`held`, `done`, …), the state of
+    /// a slot that was waited for and not done (`failed`, `missed`, `skipped`),
     /// `store_unavailable`, `store_refuses` or `interrupted`; `nested` for a command within a run of the same slot.
     result: &'a str,
     /// This process's exit code.

@@ -92,6 +92,12 @@ const SLOT: SlotReasons = SlotReasons {
         let held = held(node, since);
         format!("时间槽正在运行：{held}，第 {attempt} 次尝试；若不续约，租约将在{left}后到期")
     },
+    held_past_end: |node, since, attempt, left, end| {
+        let held = held(node, since);
+        format!(
+            "时间槽已于 {end} 结束，尚未完成：{held}，第 {attempt} 次尝试；该节点仍在运行命令，或已宕机：若不续约，租约将在{left}后到期"
+        )
+    },
     waits: |waits, node, since| format!("时间槽正在等待 {waits}；{}", held(node, since)),
     waits_for: |locks, ahead, holder| format!("{locks}：前面有 {ahead} 个，持有者为{holder}"),
     deadlock: |ring| {
