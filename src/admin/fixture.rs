@@ -36,6 +36,7 @@ pub(crate) fn entry(name: &str) -> JobEntry {
         max_attempts: 3,
         enabled: true,
         planned: None,
+        command: None,
         origin: JobOrigin::File,
         first_seen: at("2026-11-01T00:00:00Z"),
     }

@@ -14,6 +14,7 @@ use crate::cli::session;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::clock::between;
+use crate::job::JobName;
 use crate::observe::view::{JobView, NoStart};
 use crate::slot::{SlotKey, SlotState};
 use crate::store::JobOrigin;
@@ -49,7 +50,21 @@ pub(crate) async fn list(args: &JobsArgs, console: &mut Console) -> Result<(), F
     for view in views.iter().filter(|view| view.orphaned) {
         console.note(orphan(view, &args.store));
     }
+    for entry in session.catalog.iter().map(|job| &job.entry) {
+        if let Some(at) = entry.command_conflict(session.now) {
+            console.note(conflict(&entry.name, at));
+        }
+    }
     Ok(())
+}
+
+/// Two commands under one name, in words.
+fn conflict(job: &JobName, at: DateTime<Utc>) -> String {
+    format!(
+        "different commands were started under the name {job}, the last time at {} or within the hour after: only the first of a slot runs; \
+         give each command a --job name of its own",
+        instant(at)
+    )
 }
 
 /// A job that no node has in its file, in words.
@@ -138,6 +153,7 @@ mod tests {
     use crate::admin::fixture::{self, NOON, Scene};
     use crate::observe::view::{FailingView, LatestView, PauseView, SlotView};
     use crate::slot::Verdict;
+    use crate::store::{CrontabCommand, JobEntry};
 
     fn view(name: &str, current: Option<SlotView>) -> JobView {
         JobView {
@@ -237,6 +253,20 @@ mod tests {
             orphan(&views[0], &StoreArgs::default()),
             "billing is not in any live node's file (a node last had it there at 2026-11-21T12:10:00Z, or within the hour after); \
              `cronward forget billing` removes the job from this list"
+        );
+    }
+
+    #[test]
+    fn two_commands_under_one_name_are_named_for_two_days() {
+        let at = fixture::at("2026-11-21T14:00:00Z");
+        let command = CrontabCommand { digest: "00c0".to_owned(), conflict: Some(at) };
+        let entry = JobEntry { command: Some(command), ..fixture::entry("push") };
+        assert_eq!(entry.command_conflict(fixture::at("2026-11-23T13:59:59Z")), Some(at));
+        assert_eq!(entry.command_conflict(fixture::at("2026-11-23T14:00:00Z")), None);
+        assert_eq!(
+            conflict(&entry.name, at),
+            "different commands were started under the name push, the last time at 2026-11-21T14:00:00Z or within the hour after: only \
+             the first of a slot runs; give each command a --job name of its own"
         );
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use toml::de::DeValue;
 
 use crate::config::locks;
-use crate::config::notation::is_variable_name;
+use crate::config::notation::{format_duration, is_variable_name, parse_duration};
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::secrets;
 use crate::config::value::{Entry, zone_hint};
@@ -67,6 +67,22 @@ const JITTER: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_secs(86
 const PERIODS: &[(&str, Period)] =
     &[("hour", Period::Hour), ("minute", Period::Minute), ("day", Period::Day), ("tick", Period::Tick)];
 
+/// A word, or a duration that divides a day.
+fn period(section: &Section<'_>) -> Option<Period> {
+    let entry = section.entry("slot")?;
+    let length = entry.value().as_str().and_then(|_| parse_duration(&entry.text("\"hour\"")?).ok());
+    let Some(length) = length else {
+        return entry.word_or(PERIODS, ", or a duration that divides a day, like \"15m\"");
+    };
+    match Period::of_length(length) {
+        Ok(period) => Some(period),
+        Err(fix) => {
+            entry.refuse("bad-slot", &format!("cannot be {}", format_duration(length)), fix.to_string());
+            None
+        }
+    }
+}
+
 /// What `[defaults]` and each job may say alike.
 #[derive(Clone)]
 pub(super) struct Settings {
@@ -105,7 +121,7 @@ impl Settings {
     /// Takes over what a section says. `env` and `only_on` are laid over key by key, everything else is replaced.
     pub(super) fn read(&mut self, section: &Section<'_>) {
         put(&mut self.timezone, zone(section));
-        put(&mut self.period, section.word("slot", PERIODS));
+        put(&mut self.period, period(section));
         read(section, &mut self.policy);
         read_settings(section, &mut self.command);
         put(&mut self.enabled, section.boolean("enabled"));

@@ -172,7 +172,12 @@ impl<'a> Entry<'a> {
 
     /// One word out of several.
     pub(super) fn word<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
-        let list = || words.iter().map(|(word, _)| format!("{word:?}")).collect::<Vec<_>>().join(", ");
+        self.word_or(words, "")
+    }
+
+    /// One word out of several. `also` follows their list in messages.
+    pub(super) fn word_or<T: Copy>(&self, words: &[(&str, T)], also: &str) -> Option<T> {
+        let list = || words.iter().map(|(word, _)| format!("{word:?}")).collect::<Vec<_>>().join(", ") + also;
         let DeValue::String(_) = self.value() else {
             let example = words.first().map_or_else(String::new, |(word, _)| format!("{word:?}"));
             return self.wrong_type(&format!("one of {}", list()), &example);

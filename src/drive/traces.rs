@@ -107,14 +107,15 @@ impl Introduction {
     pub(super) async fn tell(&self, store: &dyn Store) -> bool {
         let Ok(known) = store.jobs().await else { return false };
         let known = known.iter().find(|job| job.name == self.entry.name);
-        if known.is_some_and(|known| !self.replaces(known)) {
+        let entry = known.map_or_else(|| self.entry.clone(), |known| self.entry.clone().keeping_conflict(known));
+        if known.is_some_and(|known| !self.replaces(&entry, known)) {
             return true;
         }
-        store.register(std::slice::from_ref(&self.entry)).await.is_ok()
+        store.register(&[entry]).await.is_ok()
     }
 
-    fn replaces(&self, known: &JobEntry) -> bool {
-        let same = JobEntry { first_seen: known.first_seen, ..self.entry.clone() } == *known;
+    fn replaces(&self, entry: &JobEntry, known: &JobEntry) -> bool {
+        let same = JobEntry { first_seen: known.first_seen, ..entry.clone() } == *known;
         self.certain && !same && known.origin != JobOrigin::File
     }
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::job::{
-    Backoff, CommandSpec, Concurrency, JobSpec, KillMode, OnLost, OnStoreError, Policy, Program, RetryPolicy,
+    Backoff, CommandSpec, Concurrency, JobName, JobSpec, KillMode, OnLost, OnStoreError, Policy, Program, RetryPolicy,
 };
 
 /// The hash of one job.
@@ -29,6 +29,16 @@ pub fn of_jobs<'j>(jobs: impl Iterator<Item = &'j JobSpec>) -> String {
         form.field("job", &of_job(spec));
     }
     form.finish()
+}
+
+/// A digest of a command, to tell two commands of one job apart: 4 hexadecimal digits of a hash of the job's name and the words. So
+/// short a digest says too little of a word to find a secret by.
+pub fn of_command<'w>(job: &JobName, words: impl ExactSizeIterator<Item = &'w str>) -> String {
+    let mut form = Form::new();
+    form.field("job", job.as_str());
+    form.list("command", words);
+    let folded = [0, 16, 32, 48].into_iter().fold(0, |folded, bits| folded ^ (form.0 >> bits));
+    format!("{:04x}", folded & 0xffff)
 }
 
 /// The canonical form, hashed as it is written.
@@ -193,6 +203,16 @@ mod tests {
             let mut form = Form::new();
             form.bytes(text.as_bytes());
             assert_eq!(form.finish(), hash);
+        }
+    }
+
+    #[test]
+    fn a_digest_of_a_command_is_short_and_depends_on_the_job_and_on_each_word() {
+        let of = |job: &str, words: &[&str]| of_command(&JobName::new(job).unwrap(), words.iter().copied());
+        let digest = of("push", &["sync", "--all"]);
+        assert_eq!((digest.len(), &digest), (4, &of("push", &["sync", "--all"])));
+        for other in [of("pull", &["sync", "--all"]), of("push", &["sync --all"]), of("push", &["sync", "--al", "l"])] {
+            assert_ne!(digest, other);
         }
     }
 

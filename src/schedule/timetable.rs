@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::zone::{day, grid_cell};
+use super::zone::{day, day_part, grid_cell};
 use crate::clock::{between, earlier, later};
 use crate::job::{JobName, JobSpec};
 use crate::schedule::{Schedule, ScheduleError};
-use crate::slot::{Period, Slot, SlotKey};
+use crate::slot::{Period, Slot, SlotKey, divides_day};
 use crate::zone::Zone;
 
 /// How long the slot of a tick lasts when no tick follows it, which is so only at the end of the search limit.
@@ -168,6 +168,9 @@ impl Timetable {
                 let start = self.schedule.last_until(instant)?;
                 let end = self.schedule.next_after(start).or_else(|| start.checked_add_signed(LAST_TICK_LASTS))?;
                 Some((start, end))
+            }
+            Period::Fixed(length) if divides_day(length) => {
+                day_part(zone, i64::try_from(length.as_secs()).ok()?, instant)
             }
             // In UTC a grid of any length has no cuts.
             Period::Fixed(length) => grid_cell(&Zone::UTC, i64::try_from(length.as_secs()).ok()?, instant),

@@ -104,6 +104,30 @@ pub(super) fn day(zone: &Zone, instant: DateTime<Utc>) -> Option<(DateTime<Utc>,
     Some((end, first_of(zone, date.succ_opt()?.succ_opt()?)?))
 }
 
+/// The part of a day (`length` in seconds divides a day) that holds an instant.
+///
+/// Up to an hour parts are counted as hours are, by [`grid_cell`]. Longer parts begin and end at the same wall-clock times each day, as
+/// days do: the part in which the clock changes is longer or shorter.
+pub(super) fn day_part(zone: &Zone, length: i64, instant: DateTime<Utc>) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+    if length <= HOUR {
+        return grid_cell(zone, length, instant);
+    }
+    let shown = wall_clock(zone, instant);
+    let into = i64::from(shown.time().num_seconds_from_midnight()) / length * length;
+    let begin = shown.date().and_time(NaiveTime::MIN) + TimeDelta::try_seconds(into)?;
+    let length = TimeDelta::try_seconds(length)?;
+    let borders: Vec<DateTime<Utc>> = (0..=PARTS_BACK)
+        .filter_map(|part| resolve(zone, begin.checked_add_signed(length * part)?).map(Wall::earliest))
+        .collect();
+    // Where the clock went back over the end, a later part has begun, as for a day.
+    borders.iter().zip(borders.iter().skip(1)).find(|(_, end)| instant < **end).map(|(start, end)| (*start, *end))
+}
+
+/// So many parts the clock may go back over: no zone has gone back by more than a day.
+const PARTS_BACK: i32 = 24;
+
+const HOUR: i64 = 3_600;
+
 fn first_of(zone: &Zone, date: NaiveDate) -> Option<DateTime<Utc>> {
     resolve(zone, date.and_time(NaiveTime::MIN)).map(Wall::earliest)
 }

@@ -18,4 +18,5 @@ pub use record::{Audit, DoneMark, Holder, Mark, SlotRecord, SlotState, Verdict, 
 #[doc(hidden)]
 pub use run::{Exit, ExitStatus, LeaseDeadline, NOT_STARTED, OUTPUT_LOST};
 pub use run::{Outcome, RunContext, RunLocks, RunRecord};
-pub use span::{Attempt, Fence, Period, PeriodError, Slot, SlotError};
+pub(crate) use span::divides_day;
+pub use span::{Attempt, Fence, LengthError, Period, PeriodError, Slot, SlotError};

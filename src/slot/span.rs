@@ -22,9 +22,70 @@ pub enum Period {
     Day,
     /// From one scheduled instant to the next: each tick is its own slot.
     Tick,
-    /// A fixed number of whole seconds, counted from the Unix epoch. For services that embed the library and for tests;
-    /// `jobs.toml` has no word for it.
+    /// A fixed number of whole seconds. Where it divides a day, it is counted from the start of the day in the job's time zone;
+    /// otherwise from the Unix epoch, which `jobs.toml` has no word for.
     Fixed(Duration),
+}
+
+const DAY: u64 = 86_400;
+
+impl Period {
+    /// The period of this length: whole seconds that divide a day.
+    ///
+    /// # Errors
+    /// Where the length does not divide a day, with the nearest lengths that do.
+    pub fn of_length(length: Duration) -> Result<Self, LengthError> {
+        match length.as_secs() {
+            60 if length.subsec_nanos() == 0 => Ok(Self::Minute),
+            3_600 if length.subsec_nanos() == 0 => Ok(Self::Hour),
+            DAY if length.subsec_nanos() == 0 => Ok(Self::Day),
+            _ if divides_day(length) => Ok(Self::Fixed(length)),
+            _ => Err(LengthError { length }),
+        }
+    }
+}
+
+/// Whether slots of this length begin at the same times each day.
+pub(crate) fn divides_day(length: Duration) -> bool {
+    length.subsec_nanos() == 0 && length.as_secs() > 0 && DAY.is_multiple_of(length.as_secs())
+}
+
+/// A length that does not divide a day.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LengthError {
+    length: Duration,
+}
+
+impl LengthError {
+    /// The nearest lengths that divide a day, shorter first, in the unit of this one.
+    fn nearest(self) -> Vec<Duration> {
+        let seconds = self.length.as_secs();
+        let unit = [3_600, 60, 1].into_iter().find(|unit| seconds > 0 && seconds.is_multiple_of(*unit)).unwrap_or(1);
+        let fits = |count: &u64| DAY.is_multiple_of(count * unit);
+        let count = seconds / unit;
+        let below = (1..=count.min(DAY / unit)).rev().find(fits);
+        let above = (count.saturating_add(1)..=DAY / unit).find(fits);
+        below.into_iter().chain(above).map(|count| Duration::from_secs(count * unit)).collect()
+    }
+}
+
+impl fmt::Display for LengthError {
+    /// The fix.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nearest: Vec<String> = self.nearest().iter().map(|length| format!("{:?}", units(*length))).collect();
+        write!(f, "a slot divides a day: write {}", nearest.join(" or "))
+    }
+}
+
+impl std::error::Error for LengthError {}
+
+/// Whole seconds in their largest unit: `6h`, `90m`, `5s`.
+fn units(length: Duration) -> String {
+    match length.as_secs() {
+        seconds if seconds > 0 && seconds.is_multiple_of(3_600) => format!("{}h", seconds / 3_600),
+        seconds if seconds > 0 && seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        seconds => format!("{seconds}s"),
+    }
 }
 
 impl fmt::Display for Period {
@@ -34,14 +95,14 @@ impl fmt::Display for Period {
             Self::Hour => f.write_str("hour"),
             Self::Day => f.write_str("day"),
             Self::Tick => f.write_str("tick"),
-            Self::Fixed(length) => write!(f, "{}s", length.as_secs()),
+            Self::Fixed(length) => f.write_str(&units(*length)),
         }
     }
 }
 
 /// A word that is no period.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{word:?} is not a slot length: write hour, minute, day or tick")]
+#[error("{word:?} is not a slot length: write hour, minute, day or tick, or a duration that divides a day, like 15m")]
 pub struct PeriodError {
     word: String,
 }
@@ -49,12 +110,15 @@ pub struct PeriodError {
 impl FromStr for Period {
     type Err = PeriodError;
 
-    /// Reads what [`Display`](fmt::Display) writes. `jobs.toml` does not take the form `<n>s`.
+    /// Reads what [`Display`](fmt::Display) writes, and lengths that do not divide a day, which `jobs.toml` does not take.
     fn from_str(word: &str) -> Result<Self, PeriodError> {
         let fixed = || {
-            let digits = word.strip_suffix('s')?;
-            let seconds = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
-            seconds.parse().ok().filter(|seconds| *seconds > 0).map(|seconds| Self::Fixed(Duration::from_secs(seconds)))
+            let (digits, unit) = [("h", 3_600), ("m", 60), ("s", 1)]
+                .into_iter()
+                .find_map(|(unit, seconds)| Some((word.strip_suffix(unit)?, seconds)))?;
+            let count = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+            let seconds = count.parse::<u64>().ok()?.checked_mul(unit)?;
+            Some(Self::Fixed(Duration::from_secs(seconds))).filter(|_| seconds > 0)
         };
         match word {
             "minute" => Ok(Self::Minute),
@@ -178,15 +242,42 @@ mod tests {
 
     #[test]
     fn each_period_reads_back_as_it_is_written() {
-        let fixed = Period::Fixed(Duration::from_secs(5));
-        for period in [Period::Minute, Period::Hour, Period::Day, Period::Tick, fixed] {
+        let fixed = [1, 5, 60, 90, 300, 420, 5_400, 21_600].map(|seconds| Period::Fixed(Duration::from_secs(seconds)));
+        for period in [Period::Minute, Period::Hour, Period::Day, Period::Tick].into_iter().chain(fixed) {
             assert_eq!(period.to_string().parse(), Ok(period));
+        }
+        let words = fixed.map(|period| period.to_string());
+        assert_eq!(words, ["1s", "5s", "1m", "90s", "5m", "7m", "90m", "6h"]);
+    }
+
+    #[test]
+    fn a_length_that_divides_a_day_is_a_period_and_one_with_a_word_is_that_word() {
+        let of = |seconds| Period::of_length(Duration::from_secs(seconds)).unwrap();
+        assert_eq!([60, 3_600, 86_400].map(of), [Period::Minute, Period::Hour, Period::Day]);
+        for seconds in [1, 300, 900, 5_400, 21_600, 43_200] {
+            assert_eq!(of(seconds), Period::Fixed(Duration::from_secs(seconds)));
+        }
+    }
+
+    #[test]
+    fn a_length_that_does_not_divide_a_day_is_refused_with_the_nearest_that_do() {
+        for (length_ms, fix) in [
+            (420_000, "\"6m\" or \"8m\""),
+            (0, "\"1s\""),
+            (500, "\"1s\""),
+            (25 * 3_600_000, "\"24h\""),
+            (5 * 3_600_000, "\"4h\" or \"6h\""),
+            (7_000, "\"6s\" or \"8s\""),
+            (u64::MAX, "\"24h\""),
+        ] {
+            let error = Period::of_length(Duration::from_millis(length_ms)).unwrap_err().to_string();
+            assert_eq!(error, format!("a slot divides a day: write {fix}"), "{length_ms}");
         }
     }
 
     #[test]
     fn another_word_is_refused_with_those_there_are() {
-        for word in ["", "hours", "Hour", "week", "s", "0s", "-5s", "+5s", "5 s", "5m", "99999999999999999999s"] {
+        for word in ["", "hours", "Hour", "week", "s", "0s", "-5s", "+5s", "5 s", "0m", "5d", "99999999999999999h"] {
             assert!(word.parse::<Period>().unwrap_err().to_string().contains("hour, minute, day or tick"), "{word}");
         }
     }

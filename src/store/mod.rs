@@ -95,7 +95,9 @@ pub use open::{migrate, open, open_locks, open_locks_with_clock, open_with_clock
 pub use options::StoreOptions;
 #[cfg(any(feature = "http", feature = "notify"))]
 pub(crate) use registry::HEARD_AGAIN;
-pub use registry::{HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE};
+pub use registry::{
+    CrontabCommand, HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE,
+};
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]
 pub use rules::lock_document;

@@ -46,6 +46,24 @@ const UNSEEN: DateTime<Utc> = match DateTime::from_timestamp(253_402_300_799, 0)
     None => DateTime::<Utc>::MAX_UTC,
 };
 
+/// The command that a crontab starts under a job's name, without its words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrontabCommand {
+    /// [`crate::job::hash::of_command`] of the command that ran last.
+    pub digest: String,
+    /// When a machine last started another command under the name, in a slot that the machine had done; to the hour.
+    #[serde(
+        default,
+        rename = "conflict_ms",
+        with = "chrono::serde::ts_milliseconds_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub conflict: Option<DateTime<Utc>>,
+}
+
+/// How long a conflict of commands is shown after the machine last found it: a daily line finds it once a day.
+const CONFLICT_SHOWN: Duration = Duration::from_secs(2 * 86_400);
+
 /// A job as the registry knows it: enough to compute its slots without its file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobEntry {
@@ -55,7 +73,7 @@ pub struct JobEntry {
     pub schedule: String,
     /// Its IANA time zone.
     pub timezone: String,
-    /// `hour`, `minute`, `day`, `tick`, or whole seconds like `5s`.
+    /// `hour`, `minute`, `day`, `tick`, or a length like `15m`.
     pub period: String,
     /// Attempts in all.
     pub max_attempts: u32,
@@ -64,6 +82,9 @@ pub struct JobEntry {
     /// Who made it known.
     #[serde(default, skip_serializing_if = "JobOrigin::is_file")]
     pub origin: JobOrigin,
+    /// What a crontab starts; none where a file or a service has the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CrontabCommand>,
     /// When a node that has it in its file said so last, by that node's clock as it is put right by the store's; none where no
     /// daemon did. To the hour: a node says so at its start, when it reads its file again, and once an hour. Its heartbeats name its
     /// jobs, too.
@@ -91,10 +112,23 @@ impl JobEntry {
             max_attempts: spec.policy.max_attempts,
             enabled: spec.enabled,
             origin: JobOrigin::File,
+            command: None,
             // To the hour: a registration that is repeated finds nothing to write.
             planned: now.duration_trunc(TimeDelta::hours(1)).ok(),
             first_seen: now,
         }
+    }
+
+    /// The same with what is known of a conflict, where the command has not changed.
+    #[must_use]
+    pub fn keeping_conflict(self, known: &Self) -> Self {
+        let digest = |entry: &Self| entry.command.as_ref().map(|command| command.digest.clone());
+        if digest(&self) == digest(known) { Self { command: known.command.clone(), ..self } } else { self }
+    }
+
+    /// When a machine last started another command under the name, unless that was long ago.
+    pub fn command_conflict(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+        self.command.as_ref()?.conflict.filter(|at| later(*at, CONFLICT_SHOWN) > now)
     }
 
     /// Whether this leaves a known entry of the same name as it is: what a file's daemon said is replaced by another file's

@@ -13,6 +13,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
             ("period", "string"),
             ("enabled", "boolean"),
             ("origin", "string"),
+            ("command_conflict", "time?"),
             ("paused", "Pause?"),
             ("first_seen", "time?"),
             ("last_planned", "time?"),

@@ -131,6 +131,7 @@ fn entry(name: &str) -> JobEntry {
         max_attempts: 3,
         enabled: true,
         planned: None,
+        command: None,
         origin: JobOrigin::File,
         first_seen: slot(name, chrono::Utc::now()).start(),
     }

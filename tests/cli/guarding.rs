@@ -76,11 +76,33 @@ pub(crate) fn report(place: &Place) -> Value {
 #[test]
 fn the_first_start_of_a_slot_runs_and_the_others_are_silent() {
     let place = Place::new();
-    let first = exec(&place, &[], &["/bin/sh", "-c", "echo out; echo err >&2"]);
+    let command = ["/bin/sh", "-c", "echo out; echo err >&2"];
+    let first = exec(&place, &[], &command);
     assert_eq!((first.code, &*first.stdout, &*first.stderr), (0, "out\n", "err\n"));
-    let second = exec(&place, &[], &["/bin/echo", "never"]);
+    let second = exec(&place, &[], &command);
     assert_eq!((second.code, &*second.stdout, &*second.stderr), (0, "", ""));
-    assert_eq!(exec(&place, &["--skip-exit-code", "7"], &["/bin/echo", "never"]).code, 7);
+    assert_eq!(exec(&place, &["--skip-exit-code", "7"], &command).code, 7);
+}
+
+#[test]
+fn a_command_that_another_one_of_the_same_name_keeps_from_running_says_so_once_and_jobs_and_doctor_name_it() {
+    let server = RedisServer::start();
+    for url in [STORE, &server.url()] {
+        let place = Place::new();
+        assert_eq!(exec_at(url, &place, &[], &["/bin/echo", "--token", "hunter2"]).code, 0);
+        let kept = exec_at(url, &place, &[], &["/bin/echo", "never"]);
+        assert_eq!((kept.code, &*kept.stdout, kept.stderr.lines().count()), (0, "", 1), "{kept:?}");
+        assert!(kept.stderr.contains("by another command that this machine starts under the name push"), "{kept:?}");
+        let again = exec_at(url, &place, &[], &["/bin/echo", "never"]);
+        assert_eq!((again.code, &*again.stdout, &*again.stderr), (0, "", ""));
+        let jobs = place.run(&["jobs", "--store", url]);
+        assert!(jobs.stderr.contains("different commands were started under the name push"), "{jobs:?}");
+        let listed = place.run(&["jobs", "--store", url, "--json"]).stdout;
+        let view: Value = serde_json::from_str(&listed).unwrap();
+        assert!(view[0]["command_conflict"].is_string() && !listed.contains("hunter2"), "{listed}");
+        let doctor = place.run(&["doctor", "--store", url]);
+        assert!(doctor.stdout.contains("different commands were started under one job name: push"), "{doctor:?}");
+    }
 }
 
 #[test]
@@ -89,7 +111,7 @@ fn the_commands_exit_code_is_passed_on_and_a_failure_may_be_tried_again_until_th
     for _ in 0..3 {
         assert_eq!(exec(&place, &[], &["/bin/sh", "-c", "exit 42"]).code, 42);
     }
-    let spent = exec(&place, &["--report", "report.json"], &["/bin/echo", "never"]);
+    let spent = exec(&place, &["--report", "report.json"], &["/bin/sh", "-c", "exit 42"]);
     assert_eq!((spent.code, &*spent.stdout, &*spent.stderr), (0, "", ""));
     assert_eq!(report(&place)["result"], "exhausted");
 }

@@ -2,10 +2,11 @@
 //! prints them, and a page may show them.
 //!
 //! - `probe` uses the store as nodes do, on slots of a job that nobody has, and measures; `lock_probe` a lock that nobody has.
-//! - `judge` says what that means, and `holders` who has held a lock for too long. Pure.
+//! - `judge` says what that means, `holders` who has held a lock for too long, and `commands` which jobs have two commands. Pure.
 //!
 //! What is particular to a kind of store is looked at by its adapter ([`crate::store::examine`]).
 
+mod commands;
 mod holders;
 mod judge;
 mod lock_probe;
@@ -98,6 +99,12 @@ pub(crate) async fn examine(
         && let Ok((now, records)) = locks.locks(&[]).await
     {
         findings.extend(overdue(&records, now, &needs.limits));
+    }
+    // The registry of the jobs was listed with the rights, too.
+    if observed.calls.is_ok()
+        && let Ok(jobs) = opened.jobs().await
+    {
+        findings.extend(commands::conflicts(&jobs, clock.now().wall));
     }
     if observed.calls.is_ok() {
         let particular = store::examine(url, options, clock).await;

@@ -106,6 +106,7 @@ impl Scratch {
             max_attempts: 1,
             enabled: false,
             planned: None,
+            command: None,
             first_seen: self.audit.at,
             origin: JobOrigin::File,
         }

@@ -11,6 +11,7 @@
 mod around;
 mod forward;
 mod lock;
+mod repeated;
 mod run;
 mod task;
 mod told;

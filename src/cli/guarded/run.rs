@@ -13,6 +13,7 @@ use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::cli::guarded::around::{owners_around, waits_for_itself};
 use crate::cli::guarded::forward::{Forwarded, Signals};
+use crate::cli::guarded::repeated::Repeated;
 use crate::cli::guarded::task::{ExecArgs, Task};
 use crate::cli::guarded::told::{AROUND, HOLDS, HOLDS_KEY, OF_LOCKS, handed_down};
 use crate::cli::guarded::unfinished::{Unfinished, is_open};
@@ -111,6 +112,10 @@ pub(super) fn store_patience(address: &StoreAddress) -> Duration {
     address.options.op_timeout * STORE_TRIES
 }
 
+fn entropy() -> Result<Entropy, Failure> {
+    Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))
+}
+
 /// A task with all that it takes to run it.
 pub(super) struct Guarded {
     pub(super) task: Task,
@@ -134,8 +139,7 @@ impl Guarded {
     /// Claims the slot, runs the command, settles. Beside the account, a line for each of the command's streams that could not
     /// be written after its end was recorded.
     pub(super) async fn run(self) -> Result<(Account, Vec<String>), Failure> {
-        let entropy =
-            Entropy::from_system().map_err(|error| Failure::Internal(format!("no random source: {error}")))?;
+        let entropy = entropy()?;
         let assignment = self.assignment(&entropy);
         let traces = Traces {
             instance: entropy.token().to_string(),
@@ -161,11 +165,13 @@ impl Guarded {
             return Ok((Account::new(self.task.slot), verdict));
         }
         let (signals, store, unfinished) = (self.signals.clone(), Arc::clone(&self.store), Unfinished::of(&self));
+        let repeated = Repeated::of(&self, &entropy()?);
         let (account, unwritten) = self.run().await?;
         if is_open(&account) {
             return Ok(unfinished.judge_unless_ended(account, skipped, &signals).await);
         }
-        let verdict = judge(&account, skipped, signals.ended_by()).with_unwritten(unwritten);
+        let mut verdict = judge(&account, skipped, signals.ended_by()).with_unwritten(unwritten);
+        verdict.told.extend(repeated.line(&account).await);
         let interrupted = signals.ended_by().is_some();
         let verdict =
             if is_outside(&account) && !interrupted { refused(&account, verdict, &*store).await } else { verdict };

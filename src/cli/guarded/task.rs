@@ -11,7 +11,7 @@ use crate::cli::failure::Failure;
 use crate::cli::guarded::told::NAMES;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
-use crate::config::Config;
+use crate::config::{Config, parse_duration};
 use crate::drive::{Introduction, Wait};
 use crate::job::{
     JobName, JobSpec, KillMode, LockKey, MAX_ATTEMPTS_LIMIT, NodeName, OnLost, OnStoreError, Policy, Program,
@@ -20,7 +20,7 @@ use crate::job::{
 use crate::resource::{Demand, Demands};
 use crate::schedule::Timetable;
 use crate::slot::{Period, Slot, SlotKey};
-use crate::store::{JobEntry, JobOrigin};
+use crate::store::{CrontabCommand, JobEntry, JobOrigin};
 use crate::zone::Zone;
 
 /// Guard one command: of all the machines that start it, one runs it in each slot
@@ -49,10 +49,11 @@ pub(crate) struct ExecArgs {
     /// The job's name: the same on every machine
     #[arg(long, value_name = "JOB")]
     pub(crate) job: JobName,
-    /// The length of a slot: hour, minute or day; or one slot by its start, like 2026-11-21T14Z [default: the file's, or hour]
+    /// The length of a slot: hour, minute, day, or a duration that divides a day, like 15m; or one slot by its start, like
+    /// 2026-11-21T14Z [default: the file's, or hour]
     #[arg(long, value_name = "SLOT")]
     pub(crate) slot: Option<SlotArg>,
-    /// The time zone in which hours and days begin [default: the file's, or UTC]
+    /// The time zone in which slots begin: without it, the days of `--slot day` are days in UTC [default: the file's, or UTC]
     #[arg(long, value_name = "ZONE", value_parser = value_parsers::zone)]
     pub(crate) timezone: Option<Zone>,
     /// Total attempts over all machines [default: the file's, or 3]
@@ -146,11 +147,19 @@ impl FromStr for SlotArg {
             "hour" => Ok(Self::Span(Period::Hour)),
             "minute" => Ok(Self::Span(Period::Minute)),
             "day" => Ok(Self::Span(Period::Day)),
-            _ => text.parse().map(Self::Key).map_err(|_| {
-                format!("{text:?} is not a slot: write hour, minute or day, or the start of a slot like 2026-11-21T14Z")
-            }),
+            _ => match parse_duration(text) {
+                Ok(length) => Period::of_length(length).map(Self::Span).map_err(|error| error.to_string()),
+                Err(_) => text.parse().map(Self::Key).map_err(|_| not_a_slot(text)),
+            },
         }
     }
+}
+
+fn not_a_slot(text: &str) -> String {
+    format!(
+        "{text:?} is not a slot: write hour, minute or day, a duration that divides a day, like 15m, or the start of a slot, like \
+         2026-11-21T14Z"
+    )
 }
 
 /// What becomes of a command whose lease is lost.
@@ -199,6 +208,8 @@ pub(super) struct Task {
     /// The hash of the job as it is run here. The file's own hash, where nothing is run otherwise than it says: that can be
     /// compared with a daemon's.
     pub(super) hash: String,
+    /// The caller named the slot by its key.
+    pub(super) is_named: bool,
     /// For the registry, where no file makes the job known.
     pub(super) introduction: Option<Introduction>,
 }
@@ -215,24 +226,30 @@ impl Task {
         let slot = match args.slot {
             Some(SlotArg::Key(key)) => timetable.slot_with_key(key).ok_or_else(|| {
                 Failure::Usage(format!(
-                    "--slot {key}: no slot of {} starts at that time; its slots are one {} long",
-                    spec.name, spec.period
+                    "--slot {key}: no slot of {} starts at that time; its slots are {} long",
+                    spec.name,
+                    length_words(spec.period)
                 ))
             })?,
             _ => slot_at(&timetable, now)?,
         };
+        let is_named = matches!(args.slot, Some(SlotArg::Key(_)));
+        let command = hash::of_command(&spec.name, args.command.iter().map(String::as_str));
         let introduction = declared.is_none().then(|| Introduction {
-            entry: JobEntry::unplanned(&spec, JobOrigin::Crontab, now),
+            entry: JobEntry {
+                command: Some(CrontabCommand { digest: command, conflict: None }),
+                ..JobEntry::unplanned(&spec, JobOrigin::Crontab, now)
+            },
             // Whoever names one slot by its key need not say how long the others are.
-            certain: !matches!(args.slot, Some(SlotArg::Key(_))),
+            certain: !is_named,
         });
-        Ok(Self { spec, slot, hash, introduction })
+        Ok(Self { spec, slot, hash, is_named, introduction })
     }
 
     /// A slot of a job of the file, run as that says.
     pub(super) fn of_file(spec: &JobSpec, slot: Slot) -> Result<Self, Failure> {
         let hash = hash::of_job(spec);
-        Ok(Self { spec: spec.clone(), slot, hash, introduction: None })
+        Ok(Self { spec: spec.clone(), slot, hash, is_named: true, introduction: None })
     }
 }
 
@@ -255,7 +272,7 @@ fn defined(args: &ExecArgs, declared: Option<&JobSpec>) -> JobSpec {
         spec.period = period;
     }
     if declared.is_none() {
-        spec.schedule = begins(spec.period).to_owned();
+        spec.schedule = begins(spec.period);
     }
     let is_length_of_file = declared.is_some_and(|declared| declared.period == spec.period);
     if let (false, Ok(timetable)) = (is_length_of_file, Timetable::of(&spec)) {
@@ -343,12 +360,27 @@ fn limit(policy: &mut Policy, args: &ExecArgs) {
     policy.retry.delay = args.retry_delay.unwrap_or(policy.retry.delay);
 }
 
-/// One tick at the start of each slot: what `exec` can know of a crontab's schedule.
-const fn begins(period: Period) -> &'static str {
+fn length_words(period: Period) -> String {
     match period {
-        Period::Minute => "* * * * *",
-        Period::Day => "0 0 * * *",
-        Period::Hour | Period::Tick | Period::Fixed(_) => "0 * * * *",
+        Period::Fixed(_) => period.to_string(),
+        _ => format!("one {period}"),
+    }
+}
+
+/// A tick at the start of each slot: what `exec` can know of a crontab's schedule.
+fn begins(period: Period) -> String {
+    match period {
+        Period::Day => "0 0 * * *".to_owned(),
+        Period::Hour | Period::Tick => "0 * * * *".to_owned(),
+        Period::Minute => "* * * * *".to_owned(),
+        Period::Fixed(length) => match length.as_secs() {
+            seconds if seconds.is_multiple_of(3_600) => format!("0 */{} * * *", seconds / 3_600),
+            seconds if seconds.is_multiple_of(60) && 3_600_u64.is_multiple_of(seconds) => {
+                format!("*/{} * * * *", seconds / 60)
+            }
+            seconds if seconds.is_multiple_of(60) => "* * * * *".to_owned(),
+            _ => "* * * * * *".to_owned(),
+        },
     }
 }
 
@@ -369,9 +401,15 @@ mod tests {
     fn a_slot_is_a_period_or_a_key() {
         assert_eq!("day".parse(), Ok(SlotArg::Span(Period::Day)));
         assert_eq!("2026-11-21T14Z".parse(), Ok(SlotArg::Key("2026-11-21T14Z".parse().unwrap())));
-        for text in ["", "tick", "5s", "week", "Hour"] {
-            assert!(text.parse::<SlotArg>().unwrap_err().contains("hour, minute or day"), "{text}");
+        for text in ["", "tick", "week", "Hour", "5x"] {
+            assert!(text.parse::<SlotArg>().unwrap_err().contains("hour, minute or day, a duration that"), "{text}");
         }
+        assert_eq!("15m".parse(), Ok(SlotArg::Span(Period::Fixed(Duration::from_secs(900)))));
+        assert_eq!(["1m", "60s", "1h", "24h"].map(|text| text.parse().ok()), {
+            let span = |period| Some(SlotArg::Span(period));
+            [span(Period::Minute), span(Period::Minute), span(Period::Hour), span(Period::Day)]
+        });
+        assert_eq!("7m".parse::<SlotArg>().unwrap_err(), "a slot divides a day: write \"6m\" or \"8m\"");
     }
 
     #[derive(Parser)]
@@ -419,6 +457,10 @@ mod tests {
     fn a_slot_is_that_of_now_or_the_one_that_is_named() {
         let slot = |flags: &[&str]| task(flags).map(|task| task.slot.to_string());
         assert_eq!(slot(&["--slot", "minute"]).as_deref(), Ok("billing@2026-11-21T14:10Z"));
+        assert_eq!(slot(&["--slot", "15m"]).as_deref(), Ok("billing@2026-11-21T14Z"));
+        assert_eq!(slot(&["--slot", "6h"]).as_deref(), Ok("billing@2026-11-21T12Z"));
+        assert_eq!(slot(&["--slot", "6h", "--timezone", "Asia/Tokyo"]).as_deref(), Ok("billing@2026-11-21T09Z"));
+        assert_eq!(slot(&["--slot", "15m", "--timezone", "Asia/Kathmandu"]).as_deref(), Ok("billing@2026-11-21T14Z"));
         assert_eq!(slot(&["--slot", "day", "--timezone", "Asia/Tokyo"]).as_deref(), Ok("billing@2026-11-20T15Z"));
         assert_eq!(slot(&["--slot", "2026-11-21T13Z"]).as_deref(), Ok("billing@2026-11-21T13Z"));
         let odd = slot(&["--slot", "2026-11-21T13:30Z"]).unwrap_err();

@@ -35,12 +35,14 @@ pub struct JobView {
     pub schedule: String,
     /// Its IANA time zone.
     pub timezone: String,
-    /// What a slot spans: `hour`, `minute`, `day`, `tick`, or whole seconds like `5s`.
+    /// What a slot spans: `hour`, `minute`, `day`, `tick`, or a length like `15m`.
     pub period: String,
     /// Whether it is planned.
     pub enabled: bool,
     /// Who made it known: `file`, `crontab` (`cronward exec`) or `service`.
     pub origin: JobOrigin,
+    /// When a machine last started another command under the name, in a slot that it had done, to the hour; null when it did not.
+    pub command_conflict: Option<DateTime<Utc>>,
     /// The pause that is in force; null when it is not paused.
     pub paused: Option<PauseView>,
     /// When the cluster first knew it: no earlier scheduled time is due. Null when no node has run it yet.
@@ -110,6 +112,7 @@ impl JobView {
             period: entry.period.clone(),
             enabled: entry.enabled,
             origin: entry.origin,
+            command_conflict: entry.command.as_ref().and_then(|command| command.conflict),
             paused: None,
             first_seen: None,
             last_planned: entry.planned,

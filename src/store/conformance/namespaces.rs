@@ -73,6 +73,7 @@ async fn the_registry_of_one_is_unknown_to_another(bench: &Bench) -> CaseOutcome
         max_attempts: 3,
         enabled: true,
         planned: None,
+        command: None,
         origin: crate::store::JobOrigin::File,
         first_seen: bench.began,
     };

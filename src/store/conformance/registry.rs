@@ -45,6 +45,7 @@ fn job(name: &str, schedule: &str) -> Result<JobEntry, Failure> {
         max_attempts: 3,
         enabled: true,
         planned: None,
+        command: None,
         origin: JobOrigin::File,
         first_seen: DateTime::<Utc>::MAX_UTC,
     })

@@ -249,6 +249,7 @@ mod tests {
             max_attempts,
             enabled: true,
             planned: None,
+            command: None,
             origin,
             first_seen: DateTime::UNIX_EPOCH + TimeDelta::seconds(seen),
         }])

@@ -100,8 +100,11 @@ fn words_that_are_none_of_the_known_are_told_with_the_nearest() {
     for (line, expected) in [
         (
             "slot = \"hourly\"",
-            "4:8 bad-word: slot cannot be \"hourly\" (did you mean \"hour\"? One of \"hour\", \"minute\", \"day\", \"tick\")",
+            "4:8 bad-word: slot cannot be \"hourly\" (did you mean \"hour\"? One of \"hour\", \"minute\", \"day\", \"tick\", or a duration that divides a day, like \"15m\")",
         ),
+        ("slot = \"7m\"", "4:8 bad-slot: slot cannot be 7m (a slot divides a day: write \"6m\" or \"8m\")"),
+        ("slot = \"0s\"", "4:8 bad-slot: slot cannot be 0s (a slot divides a day: write \"1s\")"),
+        ("slot = \"25h\"", "4:8 bad-slot: slot cannot be 1d 1h (a slot divides a day: write \"24h\")"),
         (
             "retry_backoff = \"linear\"",
             "4:17 bad-word: retry_backoff cannot be \"linear\" (one of \"fixed\", \"exponential\")",

@@ -47,7 +47,7 @@ fn a_report_for_logs_has_one_line_per_finding() {
     assert_eq!(
         lines,
         "jobs.toml:4:16: error: max_attempts is 0, which is out of range (from 1 to 999)\n\
-         jobs.toml:5:8: error: slot cannot be \"hourly\" (did you mean \"hour\"? One of \"hour\", \"minute\", \"day\", \"tick\")"
+         jobs.toml:5:8: error: slot cannot be \"hourly\" (did you mean \"hour\"? One of \"hour\", \"minute\", \"day\", \"tick\", or a duration that divides a day, like \"15m\")"
     );
 }
 

@@ -42,6 +42,47 @@ fn check_borders(zone: &str, period: &str, borders: &[&str]) {
 }
 
 #[test]
+fn a_part_of_a_day_begins_with_the_day_of_the_zone() {
+    check_borders("UTC", "15m", &["2026-11-21T14:00:00", "2026-11-21T14:15:00", "2026-11-21T14:30:00"]);
+    check_borders("Asia/Kathmandu", "30m", &["2026-11-21T14:15:00", "2026-11-21T14:45:00", "2026-11-21T15:15:00"]);
+    check_borders("Asia/Kathmandu", "6h", &["2026-11-20T18:15:00", "2026-11-21T00:15:00", "2026-11-21T06:15:00"]);
+    check_borders("UTC", "90m", &["2026-11-21T00:00:00", "2026-11-21T01:30:00", "2026-11-21T03:00:00"]);
+    // A length that divides no day is counted from the epoch, in any zone.
+    check_borders("Asia/Kathmandu", "7m", &["2026-11-21T13:58:00", "2026-11-21T14:05:00"]);
+}
+
+#[test]
+fn a_part_of_a_day_that_is_longer_than_an_hour_keeps_its_wall_clock_times_where_the_clock_changes() {
+    // Berlin goes forward at 01:00Z, and back at 01:00Z.
+    check_borders(
+        "Europe/Berlin",
+        "6h",
+        &[
+            "2026-03-28T23:00:00",
+            "2026-03-29T04:00:00",
+            "2026-03-29T10:00:00",
+            "2026-03-29T16:00:00",
+            "2026-03-29T22:00:00",
+        ],
+    );
+    check_borders(
+        "Europe/Berlin",
+        "6h",
+        &[
+            "2026-10-24T22:00:00",
+            "2026-10-25T05:00:00",
+            "2026-10-25T11:00:00",
+            "2026-10-25T17:00:00",
+            "2026-10-25T23:00:00",
+        ],
+    );
+    // A border within the hour that is left out, and within the one that comes twice.
+    check_borders("Europe/Berlin", "2h", &["2026-03-28T23:00:00", "2026-03-29T01:00:00", "2026-03-29T02:00:00"]);
+    check_borders("Europe/Berlin", "2h", &["2026-10-24T22:00:00", "2026-10-25T00:00:00", "2026-10-25T03:00:00"]);
+    check_borders("Europe/Berlin", "15m", &["2026-03-29T00:45:00", "2026-03-29T01:00:00", "2026-03-29T01:15:00"]);
+}
+
+#[test]
 fn an_hour_is_that_of_the_zone_and_is_cut_where_the_clock_moves_by_half_an_hour() {
     check_borders("UTC", "hour", &["2026-11-21T14:00:00", "2026-11-21T15:00:00"]);
     check_borders("Asia/Kathmandu", "hour", &["2026-11-21T14:15:00", "2026-11-21T15:15:00"]);
@@ -210,6 +251,7 @@ fn words_that_are_no_timetable_are_refused_with_what_they_should_be() {
     assert!(
         parse("0 * * * *", "Mars/Base", "hour").unwrap_err().to_string().contains("\"Mars/Base\" is not a time zone")
     );
+    assert!(parse("0 * * * *", "UTC", "7m").is_ok(), "a service may have one, counted from the epoch");
     assert!(parse("0 * * * *", "UTC", "week").unwrap_err().to_string().contains("hour, minute, day or tick"));
     let mut spec = JobSpec::new(JobName::new("job").unwrap(), "@hourly", Program::Shell("true".to_owned()));
     for length in [Duration::ZERO, Duration::from_millis(1_500)] {
@@ -274,7 +316,7 @@ proptest! {
     #[test]
     fn slots_cover_the_time_line_without_overlap_in_every_zone(
         zone in prop::sample::select(cronward::zone::known_names().collect::<Vec<_>>()),
-        period in prop::sample::select(&["minute", "hour", "day", "tick", "7s"][..]),
+        period in prop::sample::select(&["minute", "hour", "day", "tick", "7s", "5m", "45m", "90m", "2h", "6h"][..]),
         seconds in 200_000_i64..2_500_000_000,
         minutes in -1_500_i64..1_500,
         nanos in 0_i64..2,

@@ -34,6 +34,7 @@ async fn what_a_job_is_in_any_script_is_read_back_as_it_was() {
         max_attempts: 3,
         enabled: true,
         planned: None,
+        command: None,
         first_seen: slot("job").start(),
         origin: JobOrigin::File,
     };
