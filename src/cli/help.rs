@@ -1,6 +1,8 @@
 //! `cronward help COMMAND` and `cronward man`: the command line as it tells of itself. Files are written only where they are told
 //! to.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
@@ -8,6 +10,7 @@ use clap_mangen::Man;
 
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
+use crate::file;
 
 /// Show the help of a command, like `cronward COMMAND --help`
 #[derive(Debug, clap::Args)]
@@ -75,7 +78,10 @@ fn write(root: Command, folder: &Path) -> std::io::Result<usize> {
         let name = Man::new(command.clone()).get_filename();
         let mut page = Vec::new();
         page_of(command, &mut page)?;
-        std::fs::write(folder.join(name), page)?;
+        let path = folder.join(name);
+        file::replace(&path, &page)?;
+        // Pages are for everybody.
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644))?;
         pages += 1;
     }
     Ok(pages)

@@ -60,3 +60,21 @@ fn a_report_for_which_there_is_no_room_leaves_the_one_before_and_no_draft() {
     assert_eq!(files(&place), ["report.json"]);
     assert_eq!(std::fs::read_to_string(place.path().join("report.json")).unwrap(), "the one before\n");
 }
+
+#[test]
+fn a_link_that_lies_where_the_report_is_drafted_or_put_is_not_followed() {
+    let (server, place, zone) = (RedisServer::start(), Place::new(), zone());
+    std::fs::write(place.path().join("victim"), "precious\n").unwrap();
+    let url = server.url();
+    let words = words_at(&url, &zone, &["--report", "report.json"], &["/bin/sh", "-c", "exit 3"]);
+    // The number of the process is known to whoever starts it, and guessed by whoever can write to its folder.
+    let plant =
+        "for name in report.json report.json.$$.new report.json.$$-0.new; do ln -s victim $name; done; exec \"$@\"";
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", plant, "sh", env!("CARGO_BIN_EXE_cronward")]);
+    let told: Ended = command.args(words).current_dir(place.path()).env_clear().output().unwrap().into();
+    assert_eq!(told.code, 3, "{}", told.stderr);
+    assert_eq!(std::fs::read_to_string(place.path().join("victim")).unwrap(), "precious\n");
+    assert!(std::fs::symlink_metadata(place.path().join("report.json")).unwrap().is_file());
+    assert_eq!(report(&place)["exit_code"], 3);
+}

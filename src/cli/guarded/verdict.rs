@@ -2,13 +2,15 @@
 //! as JSON.
 //!
 //! The file is made before the command is started, so that a path that cannot be written is known in time, and filled in one step: a
-//! reader sees all of it or nothing. What is no regular file (a pipe, a terminal) is written to as it is.
+//! reader sees all of it or nothing. It is for its owner alone, unless it was there with another mode. What is no regular file (a pipe,
+//! a terminal) is written to as it is.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use rustix::fs::OFlags;
 use serde::Serialize;
 
 use crate::admin::actions::{self, Undo};
@@ -19,6 +21,7 @@ use crate::cli::guarded::waiting::lost_words;
 use crate::config::format_duration;
 use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
+use crate::file;
 use crate::job::{JobName, NodeName};
 use crate::reply::ClaimAnswer;
 use crate::slot::{Exit, ExitStatus, NOT_STARTED, OUTPUT_LOST, Outcome, Slot};
@@ -268,9 +271,15 @@ struct ReportView<'a> {
 #[derive(Debug)]
 pub(super) struct ReportFile {
     path: PathBuf,
-    /// Where it is written first; none for what is no regular file.
-    draft: Option<PathBuf>,
-    file: std::fs::File,
+    file: Place,
+}
+
+/// Where a report is written to.
+#[derive(Debug)]
+enum Place {
+    Draft(file::Draft),
+    /// No regular file.
+    Special(std::fs::File),
 }
 
 impl ReportFile {
@@ -279,45 +288,33 @@ impl ReportFile {
         let refused = |error| {
             Failure::Usage(format!("--report {}: {error}; name another file; nothing was started", path.display()))
         };
-        let special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
-        let draft = (!special).then(|| draft_of(path));
-        let file = match &draft {
-            Some(draft) => std::fs::File::create(draft),
-            None => std::fs::OpenOptions::new().write(true).open(path),
+        let special = std::fs::metadata(path).is_ok_and(|found| !found.is_file()) && !file::is_foreign_link(path);
+        let file = if special {
+            file::writing(path, OFlags::empty())
+                .and_then(|mut options| options.write(true).open(path))
+                .map(Place::Special)
+        } else {
+            file::Draft::begin(path).map(Place::Draft)
         };
-        Ok(Self { path: path.to_owned(), draft, file: file.map_err(refused)? })
+        Ok(Self { path: path.to_owned(), file: file.map_err(refused)? })
     }
 
     /// Fills it in and gives it its name. That this failed is told in words: the command's exit code matters more.
-    fn finish(mut self, view: &ReportView<'_>) -> Result<(), String> {
-        self.write(view).map_err(|error| {
-            format!("--report {}: {error}; the command's exit code is passed on all the same", self.path.display())
+    fn finish(self, view: &ReportView<'_>) -> Result<(), String> {
+        let Self { path, file } = self;
+        write(file, view).map_err(|error| {
+            format!("--report {}: {error}; the command's exit code is passed on all the same", path.display())
         })
     }
-
-    fn write(&mut self, view: &ReportView<'_>) -> std::io::Result<()> {
-        let mut bytes = serde_json::to_vec_pretty(view)?;
-        bytes.push(b'\n');
-        self.file.write_all(&bytes)?;
-        let Some(draft) = &self.draft else { return Ok(()) };
-        self.file.sync_data()?;
-        std::fs::rename(draft, &self.path)?;
-        self.draft = None;
-        Ok(())
-    }
 }
 
-impl Drop for ReportFile {
-    /// What did not become a report is not left lying about.
-    fn drop(&mut self) {
-        self.draft.iter().for_each(|draft| drop(std::fs::remove_file(draft)));
+fn write(file: Place, view: &ReportView<'_>) -> std::io::Result<()> {
+    let mut bytes = serde_json::to_vec_pretty(view)?;
+    bytes.push(b'\n');
+    match file {
+        Place::Draft(draft) => draft.finish(&bytes),
+        Place::Special(mut file) => file.write_all(&bytes),
     }
-}
-
-fn draft_of(path: &Path) -> PathBuf {
-    let mut draft = path.as_os_str().to_owned();
-    draft.push(format!(".{}.new", std::process::id()));
-    PathBuf::from(draft)
 }
 
 /// What is told of an account.

@@ -4,9 +4,8 @@
 //! The observer never waits, and the thread never gives up: a line that cannot be written is counted, and the next one is tried
 //! again.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,6 +16,7 @@ use rustix::fs::OFlags;
 
 use crate::clock::Clock;
 use crate::event::Event;
+use crate::file;
 use crate::job::NodeName;
 use crate::observe::Observer;
 use crate::observe::journal::line::Line;
@@ -83,10 +83,9 @@ impl Observer for Journal {
     }
 }
 
-/// A pipe that nobody reads is an error and not a wait (`O_NONBLOCK`, open(2)); for a file that flag means nothing.
 fn append_to(path: &Path) -> io::Result<Opened> {
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-    let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+    // A pipe that nobody reads is an error and not a wait (open(2)); for a file that flag means nothing.
+    let file = file::writing(path, OFlags::NONBLOCK)?.append(true).create(true).open(path)?;
     let torn = file.metadata()?.is_file() && ends_within_a_line(path).unwrap_or(true);
     Ok(Opened { file: Box::new(file), torn })
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, accessat, mknodat, statfs};
 
+use crate::file;
 use crate::store::sql::fault::SqlFault;
 use crate::store::{ErrorKind, OpenError};
 
@@ -190,6 +191,10 @@ fn check_access(path: &Path, directory: &Path) -> Result<(), SqlFault> {
         std::fs::metadata(path).map_err(|error| refused(error, &format!("cannot look at {}", path.display()), ""))?;
     if !meta.is_file() {
         return Err(SqlFault::known(ErrorKind::Unsupported, format!("{} is not a regular file", path.display())));
+    }
+    if file::is_foreign_link(path) {
+        let message = format!("{} is a link that another user has made: name the file itself", path.display());
+        return Err(SqlFault::known(ErrorKind::Denied, message));
     }
     let allowed = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
     let advice = "check its owner and mode";

@@ -36,7 +36,7 @@ pub(crate) fn read(file: File, limit: u64) -> Result<Vec<u8>, String> {
 }
 
 /// That a folder is none is told by reading it.
-fn be_regular(kind: FileType) -> Result<(), String> {
+pub(super) fn be_regular(kind: FileType) -> Result<(), String> {
     let what = if kind.is_file() || kind.is_dir() {
         return Ok(());
     } else if kind.is_fifo() {
@@ -49,7 +49,7 @@ fn be_regular(kind: FileType) -> Result<(), String> {
     Err(format!("is not a regular file but a {what}: write the text into a file"))
 }
 
-fn failed(error: &io::Error) -> String {
+pub(super) fn failed(error: &io::Error) -> String {
     let reason = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
