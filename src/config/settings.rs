@@ -314,8 +314,8 @@ fn read_settings(section: &Section<'_>, command: &mut CommandSpec) {
     if let Some(entry) = section.entry("env") {
         read_env(&entry, command);
     }
-    put_some(&mut command.env_file, path(section, "env_file", "\"/etc/cronward/push.env\""));
-    put_some(&mut command.cwd, path(section, "cwd", "\"/srv/app\""));
+    put_some(&mut command.env_file, home_path(section, "env_file", "\"/etc/cronward/push.env\""));
+    put_some(&mut command.cwd, home_path(section, "cwd", "\"/srv/app\""));
     put_some(&mut command.user, account(section, "user"));
     put_some(&mut command.group, account(section, "group"));
     put(&mut command.success_codes, success_codes(section));
@@ -349,8 +349,17 @@ fn variable_name(entry: &Entry<'_>, name: &str, span: Range<usize>) -> bool {
     true
 }
 
-fn path(section: &Section<'_>, key: &str, example: &str) -> Option<PathBuf> {
-    Some(PathBuf::from(section.entry(key)?.filled_text(example)?))
+/// A path that may begin with `~`, the home of the job's user.
+fn home_path(section: &Section<'_>, key: &str, example: &str) -> Option<PathBuf> {
+    let entry = section.entry(key)?;
+    let path = PathBuf::from(entry.filled_text(example)?);
+    let first = path.iter().next().and_then(|first| first.to_str()).unwrap_or_default();
+    if first.starts_with('~') && first != "~" {
+        let what = format!("cannot begin with {first:?}: ~ is the home of the job's user, and of no other");
+        entry.refuse("bad-path", &what, "write ~/ or the whole path");
+        return None;
+    }
+    Some(path)
 }
 
 /// A user or group: a name or a number. Whether it exists is only known where the command runs.

@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use tokio::sync::{Mutex, oneshot};
 
+use crate::exec::accounts;
 use crate::exec::messages::Refusal;
 use crate::file;
 
@@ -32,10 +33,10 @@ pub(crate) type Variables = Vec<(String, String)>;
 pub(super) struct EnvFiles(Arc<StdMutex<HashMap<PathBuf, Arc<Mutex<()>>>>>);
 
 impl EnvFiles {
-    /// Reads a regular file.
-    pub(super) async fn read(&self, path: &Path) -> Result<Variables, Refusal> {
-        let bytes = self.in_turn(path, |path| file::read(file::open(path)?, LARGEST)).await;
-        let bytes = bytes.map_err(|why| unreadable(path, &why))?;
+    /// Reads a regular file for a command of this user; of the daemon's own where none is named.
+    pub(super) async fn read(&self, path: &Path, user: Option<&str>) -> Result<Variables, Refusal> {
+        let user = user.map(str::to_owned);
+        let bytes = self.in_turn(path, move |path| contents(path, user.as_deref())).await?;
         let text = String::from_utf8(bytes).map_err(|_| unreadable(path, &"is not UTF-8 text"))?;
         parse(path, &text).map_err(Refusal::cannot_run)
     }
@@ -43,8 +44,8 @@ impl EnvFiles {
     async fn in_turn<T: Send + 'static>(
         &self,
         path: &Path,
-        read: impl FnOnce(&Path) -> Result<T, String> + Send + 'static,
-    ) -> Result<T, String> {
+        read: impl FnOnce(&Path) -> Result<T, Refusal> + Send + 'static,
+    ) -> Result<T, Refusal> {
         let (turn, its) = (self.turn(path), path.to_owned());
         let reading = async move {
             let turn = turn.lock_owned().await;
@@ -55,11 +56,14 @@ impl EnvFiles {
                 // Nobody may wait for the answer any more.
                 drop(answer.send(read));
             };
-            std::thread::Builder::new().spawn(reader).map_err(|error| format!("cannot be read: {error}"))?;
-            answered.await.map_err(|_| "cannot be read: its reader is gone".to_owned())?
+            std::thread::Builder::new().spawn(reader).map_err(|error| {
+                Refusal::of_error(&error, format_args!("env_file {} cannot be read: {error}", path.display()))
+            })?;
+            answered.await.map_err(|_| unreadable(path, &"cannot be read: its reader is gone"))?
         };
         let read = tokio::time::timeout(READING, reading).await;
-        read.map_err(|_| format!("was not read within {} s: check whether its file system answers", READING.as_secs()))?
+        let late = || format!("was not read within {} s: check whether its file system answers", READING.as_secs());
+        read.map_err(|_| unreadable(path, &late()))?
     }
 
     /// Held by whoever reads this file. Those that nobody holds or waits for are forgotten.
@@ -68,6 +72,23 @@ impl EnvFiles {
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         Arc::clone(turns.entry(path.to_owned()).or_default())
     }
+}
+
+/// What a file has. A command of another user gets nothing that this user could not read, unless root or the daemon's user has put it there.
+fn contents(path: &Path, user: Option<&str>) -> Result<Vec<u8>, Refusal> {
+    let other = user.map(accounts::find_user).transpose()?;
+    let home = match &other {
+        Some(user) => Some(user.dir.clone()),
+        None if accounts::is_in_home(path) => accounts::own().map(|user| user.dir),
+        None => None,
+    };
+    let full = accounts::expand(path, home.as_deref(), "env_file")?;
+    let uid = other.map(|user| user.uid).filter(|uid| *uid != nix::unistd::geteuid());
+    let file = file::open_for(&full, uid.map(nix::unistd::Uid::as_raw)).map_err(|unopened| {
+        let why = format!("env_file {} {}", path.display(), unopened.why);
+        unopened.errno.map_or_else(|| Refusal::cannot_run(&why), |errno| Refusal::of_error(&errno.into(), &why))
+    })?;
+    file::read(file, LARGEST).map_err(|why| unreadable(path, &why))
 }
 
 fn unreadable(path: &Path, why: &dyn Display) -> Refusal {
@@ -162,7 +183,8 @@ mod tests {
         };
         for _ in 0..3 {
             let refused = files.in_turn(path, hang()).await.unwrap_err();
-            assert_eq!(refused, "was not read within 10 s: check whether its file system answers");
+            let why = "env_file /mnt/job.env was not read within 10 s: check whether its file system answers";
+            assert_eq!(refused.message, why);
         }
         tokio::time::resume();
         assert_eq!(files.in_turn(Path::new("/etc/job.env"), |_| Ok(7)).await, Ok(7), "another file has its own turn");

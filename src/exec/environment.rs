@@ -38,14 +38,14 @@ const DAEMONS_OWN: [&str; 11] = [
 /// Beginnings of such names. `CRONWARD_` holds the daemon's settings, its store's url and tokens among them.
 const DAEMONS_OWN_PREFIXES: [&str; 3] = ["CRONWARD_", "LISTEN_", "WATCHDOG_"];
 
-/// What the account's own entry decides when a command runs as another user.
+/// What the entry of the account decides that a command runs as.
 pub(super) const ACCOUNT: [&str; 4] = ["HOME", "LOGNAME", "SHELL", "USER"];
 
 /// A shorter secret may be part of a value by chance: a password `sql` must not take `mysql` away.
 const TELLING: usize = 8;
 
 /// The inherited environment of commands: the daemon's without what is the daemon's own.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
@@ -67,6 +67,12 @@ impl Environment {
     /// Without what the entry of the account sets.
     pub(super) fn without_account(mut self) -> Self {
         self.0.retain(|name, _| !ACCOUNT.iter().any(|own| name == own));
+        self
+    }
+
+    /// Nothing but what the entry of the account sets.
+    pub(super) fn only_account(mut self) -> Self {
+        self.0.retain(|name, _| ACCOUNT.iter().any(|own| name == own));
         self
     }
 

@@ -50,6 +50,8 @@ pub struct Launcher {
     inherited: Arc<Mutex<Environment>>,
     streams: Streams,
     env_files: EnvFiles,
+    /// What is inherited of the account holds; see [`Launcher::within_a_session`].
+    in_session: bool,
 }
 
 /// What a command is started for.
@@ -119,7 +121,14 @@ impl Launcher {
     /// this process's environment; see [`Launcher::with_environment`].
     pub fn new(shim: PathBuf, output: Output) -> Self {
         let inherited = Arc::new(Mutex::new(Environment::inherited(std::env::vars_os())));
-        Self { shim, output, inherited, streams: Streams::default(), env_files: EnvFiles::default() }
+        Self { shim, output, inherited, streams: Streams::default(), env_files: EnvFiles::default(), in_session: false }
+    }
+
+    /// For a process that itself runs for its caller, such as cron or a person: what its environment says of the account (HOME, LOGNAME,
+    /// SHELL, USER) is meant, and only what is missing comes from the account's entry. Otherwise the entry decides.
+    #[must_use]
+    pub fn within_a_session(self) -> Self {
+        Self { in_session: true, ..self }
     }
 
     /// The same with another environment for commands to inherit.
@@ -193,7 +202,7 @@ impl Launcher {
         let read = tokio::select! {
             biased;
             signal = stopped(&mut ties.requests) => return stopped_before(signal, &path),
-            read = self.env_files.read(&path) => read,
+            read = self.env_files.read(&path, command.user.as_deref()) => read,
         };
         let launched = match read {
             Ok(variables) => self.try_launch(&command, &occasion, variables, ties).await,
@@ -250,13 +259,20 @@ impl Launcher {
             group: command.group.clone().unwrap_or_default(),
             lease: None,
             kill_mode: command.kill_mode,
+            fallback: self.fallback(command).into_variables(),
             env: self.environment(command, occasion, variables).into_variables(),
         })
     }
 
+    /// What is inherited of the account, for a machine that has no entry of it.
+    fn fallback(&self, command: &CommandSpec) -> Environment {
+        let of_another = command.user.is_some() || self.in_session;
+        if of_another { Environment::default() } else { self.inherited().clone().only_account() }
+    }
+
     fn environment(&self, command: &CommandSpec, occasion: &Occasion, variables: Variables) -> Environment {
         let mut environment = self.inherited().clone();
-        if command.user.is_some() {
+        if command.user.is_some() || !self.in_session {
             environment = environment.without_account();
         }
         environment.extend(variables);

@@ -118,7 +118,9 @@ pub(super) struct CommandPlan {
     pub(super) lease: Option<LeaseDeadline>,
     /// How much of what it starts is stopped with it.
     pub(super) kill_mode: KillMode,
-    /// The whole environment.
+    /// HOME, LOGNAME, SHELL and USER where the machine has no entry of the account.
+    pub(super) fallback: Vec<(OsString, OsString)>,
+    /// The environment but for what the entry of the account adds; this wins.
     pub(super) env: Vec<(OsString, OsString)>,
 }
 
@@ -136,7 +138,8 @@ impl CommandPlan {
         put(&mut bytes, "group", OsStr::new(&self.group))?;
         put(&mut bytes, "lease", OsStr::new(&self.lease.map(write_lease).unwrap_or_default()))?;
         put(&mut bytes, "kill_mode", OsStr::new(kill_mode_word(self.kill_mode)))?;
-        for (name, value) in &self.env {
+        put(&mut bytes, "number of variables", OsStr::new(&self.fallback.len().to_string()))?;
+        for (name, value) in self.fallback.iter().chain(&self.env) {
             if name.is_empty() || name.as_bytes().contains(&b'=') {
                 return Err(Refusal::cannot_run(format_args!("{name:?} cannot be the name of a variable in env")));
             }
@@ -159,8 +162,11 @@ impl CommandPlan {
         let group = fields.next()?.into_string().ok()?;
         let lease = read_lease(&fields.next()?.into_string().ok()?)?;
         let kill_mode = read_kill_mode(&fields.next()?.into_string().ok()?)?;
+        let fallbacks = fields.next()?.into_string().ok()?.parse().ok()?;
+        let fallback: Vec<_> = fields.by_ref().take(fallbacks).map(split).collect::<Option<_>>()?;
         let env = fields.map(split).collect::<Option<_>>()?;
-        (argv.len() == count).then_some(Self { argv, cwd, user, group, lease, kill_mode, env })
+        let is_whole = argv.len() == count && fallback.len() == fallbacks;
+        is_whole.then_some(Self { argv, cwd, user, group, lease, kill_mode, fallback, env })
     }
 }
 
@@ -365,6 +371,7 @@ mod tests {
             group: String::new(),
             lease: Some(LeaseDeadline { stop_at: Mono::from_nanos(5), kill_at: Mono::from_nanos(6) }),
             kill_mode: KillMode::Process,
+            fallback: vec![("HOME".into(), "/".into())],
             env: vec![("A".into(), "".into()), ("B".into(), "a=b".into())],
         }
     }

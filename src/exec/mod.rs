@@ -19,6 +19,7 @@
 //! that is process 1 reaps them when they end (`orphans`). With
 //! `kill_mode = "process"` what the command leaves behind is left alone.
 
+mod accounts;
 mod capture;
 pub(crate) mod env_file;
 mod environment;

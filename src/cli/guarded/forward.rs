@@ -136,7 +136,7 @@ pub(super) struct Forwarded {
 impl Forwarded {
     /// A command that is told nothing of the store at `url`.
     pub(super) fn new(url: &str, command: CommandSpec, output: Output, signals: Signals) -> Self {
-        let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), output);
+        let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), output).within_a_session();
         launcher.hide(&store::secrets(url));
         Self { launcher, command, signals }
     }

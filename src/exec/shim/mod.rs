@@ -12,15 +12,18 @@ use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use nix::sys::prctl;
 use nix::sys::signal::SigSet;
-use nix::unistd::{Gid, Group, Uid, User};
+use nix::unistd::{Gid, Uid, User};
 use rustix::process::{Pid, Signal};
+use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::clock::{Clock, SystemClock};
+use crate::exec::accounts::{self, find_group, find_user, unknown};
+use crate::exec::environment::ACCOUNT;
 use crate::exec::messages::{CommandPlan, Refusal, Request, ShimReport};
 use crate::exec::shim::control::{Control, Input};
 use crate::exec::shim::keep::{Keep, Terms};
@@ -83,7 +86,7 @@ fn begin(control: &mut Control, stdin: Option<OwnedFd>) -> Result<(Pid, Terms), 
     let in_shim = |error| Refusal::of_error(&error, format_args!("the shim cannot keep a command: {error}"));
     prepare().map_err(in_shim)?;
     let plan = control.plan().map_err(in_shim)?;
-    let identity = Identity::find(&plan.user, &plan.group)?;
+    let identity = Identity::find(&plan)?;
     let lease = still_wanted(control, plan.lease)?;
     let daemon = control.as_fd().try_clone_to_owned().map_err(in_shim)?;
     Ok((start(&plan, identity, stdin, daemon)?, Terms { lease, kill_mode: plan.kill_mode }))
@@ -142,18 +145,27 @@ fn start(plan: &CommandPlan, identity: Identity, stdin: Option<OwnedFd>, daemon:
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(environment(plan, &identity));
     command.process_group(0).stdin(stdin.map_or_else(Stdio::null, Stdio::from));
+    let folder = folder(plan, &identity)?;
     // A directory with a NUL in its name was refused by the daemon.
-    let cwd = Some(plan.cwd.as_os_str()).filter(|cwd| !cwd.is_empty()).and_then(c_string);
+    let cwd = Some(folder.as_os_str()).filter(|cwd| !cwd.is_empty()).and_then(c_string);
     let steps = Steps { groups: identity.groups, gid: identity.gid, uid: identity.uid, cwd, daemon };
     let child = sys::spawn(&mut command, steps).map_err(|(step, error)| explain(plan, program, step, &error))?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     pid.ok_or_else(|| Refusal::cannot_run("the system gave an impossible process number"))
 }
 
+/// The folder that the command starts in; empty for the daemon's.
+fn folder(plan: &CommandPlan, identity: &Identity) -> Result<PathBuf, Refusal> {
+    let home = identity.account.as_ref().map(|user| user.dir.clone());
+    let inherited = || plan.fallback.iter().chain(&plan.env).find(|(name, _)| name == "HOME");
+    let home = home.or_else(|| inherited().map(|(_, home)| PathBuf::from(home)));
+    accounts::expand(Path::new(&plan.cwd), home.as_deref(), "cwd")
+}
+
 /// What the account's entry says holds unless the plan says otherwise.
-fn environment<'a>(plan: &'a CommandPlan, identity: &'a Identity) -> impl Iterator<Item = (&'a OsStr, &'a OsStr)> {
-    let account = identity.account.iter().map(|(name, value)| (OsStr::new(*name), value.as_os_str()));
-    account.chain(plan.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))
+fn environment(plan: &CommandPlan, identity: &Identity) -> Vec<(OsString, OsString)> {
+    let account = identity.account.as_ref().map_or_else(|| plan.fallback.clone(), accounts::variables);
+    account.into_iter().chain(plan.env.iter().cloned()).collect()
 }
 
 fn c_string(text: &OsStr) -> Option<CString> {
@@ -205,61 +217,58 @@ struct Identity {
     gid: Option<Gid>,
     /// The user.
     uid: Option<Uid>,
-    /// What the account's entry says of the environment.
-    account: Vec<(&'static str, OsString)>,
+    /// The account that the command runs as; none where the machine has no entry of the daemon's own.
+    account: Option<User>,
 }
 
 impl Identity {
-    /// Looks up a user and a group, by name or number; empty means not asked for.
-    fn find(user: &str, group: &str) -> Result<Self, Refusal> {
+    /// Looks up the user and the group of a plan, by name or number; empty means not asked for.
+    fn find(plan: &CommandPlan) -> Result<Self, Refusal> {
+        let (user, group) = (plan.user.as_str(), plan.group.as_str());
         let gid = if group.is_empty() { None } else { Some(find_group(group)?) };
         if user.is_empty() {
-            return Ok(Self { gid: gid.filter(|gid| *gid != nix::unistd::getegid()), ..Self::default() });
+            let gid = gid.filter(|gid| *gid != nix::unistd::getegid());
+            let account = if needs_account(plan) { accounts::own() } else { None };
+            return Ok(Self { gid, account, ..Self::default() });
         }
         let user = find_user(user)?;
         let gid = gid.unwrap_or(user.gid);
-        let account = account(&user);
         if user.uid == nix::unistd::geteuid() && gid == nix::unistd::getegid() {
             // Already so: asks for no privilege.
-            return Ok(Self { account, ..Self::default() });
+            return Ok(Self { account: Some(user), ..Self::default() });
         }
+        may_run_as(&user.name)?;
         let name = CString::new(user.name.as_str()).map_err(|_| unknown("user", &user.name))?;
         let groups = nix::unistd::getgrouplist(&name, gid).map_err(|errno| {
             Refusal::of_error(&errno.into(), format_args!("the groups of user {:?}: {}", user.name, errno.desc()))
         })?;
-        Ok(Self { groups: Some(groups), gid: Some(gid), uid: Some(user.uid), account })
+        Ok(Self { groups: Some(groups), gid: Some(gid), uid: Some(user.uid), account: Some(user) })
     }
 }
 
-fn account(user: &User) -> Vec<(&'static str, OsString)> {
-    vec![
-        ("HOME", user.dir.clone().into()),
-        ("LOGNAME", user.name.clone().into()),
-        ("SHELL", user.shell.clone().into()),
-        ("USER", user.name.clone().into()),
-    ]
+/// Whether the entry of the account adds anything: a directory server is not asked in vain.
+fn needs_account(plan: &CommandPlan) -> bool {
+    let is_set = |wanted: &str| plan.env.iter().any(|(name, _)| name == wanted);
+    accounts::is_in_home(Path::new(&plan.cwd)) || !ACCOUNT.iter().all(|name| is_set(name))
 }
 
-fn find_user(name: &str) -> Result<User, Refusal> {
-    let found = match (User::from_name(name), name.parse()) {
-        (Ok(None), Ok(number)) => User::from_uid(Uid::from_raw(number)),
-        (found, _) => found,
-    };
-    found.map_err(|errno| lookup("user", name, errno))?.ok_or_else(|| unknown("user", name))
-}
+/// What it takes to run a command as another user: to become that user, and to stop what runs as that user.
+const RIGHTS: [(CapabilitySet, &str); 3] =
+    [(CapabilitySet::SETUID, "CAP_SETUID"), (CapabilitySet::SETGID, "CAP_SETGID"), (CapabilitySet::KILL, "CAP_KILL")];
 
-fn find_group(name: &str) -> Result<Gid, Refusal> {
-    let found = match (Group::from_name(name), name.parse()) {
-        (Ok(None), Ok(number)) => Group::from_gid(Gid::from_raw(number)),
-        (found, _) => found,
-    };
-    found.map_err(|errno| lookup("group", name, errno))?.map(|group| group.gid).ok_or_else(|| unknown("group", name))
-}
-
-fn lookup(what: &str, name: &str, errno: nix::errno::Errno) -> Refusal {
-    Refusal::of_error(&errno.into(), format_args!("{what} {name:?} cannot be looked up: {}", errno.desc()))
-}
-
-fn unknown(what: &str, name: &str) -> Refusal {
-    Refusal::cannot_run(format_args!("{what} {name:?} is not known on this machine"))
+/// Refuses another user where the rights do not suffice.
+fn may_run_as(user: &str) -> Result<(), Refusal> {
+    let owned = capabilities(None).map_err(|errno| {
+        Refusal::of_error(&errno.into(), format_args!("user {user:?}: capabilities cannot be read: {errno}"))
+    })?;
+    let lacking: Vec<_> =
+        RIGHTS.iter().filter(|(right, _)| !owned.effective.contains(*right)).map(|(_, name)| *name).collect();
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    Err(Refusal::cannot_run(format_args!(
+        "user {user:?}: this process lacks {} to run and stop commands of other users; run the daemon as root or with these \
+         capabilities, or leave out user",
+        lacking.join(", ")
+    )))
 }

@@ -13,6 +13,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::socket::{MsgFlags, send};
 use nix::unistd::{Gid, Pid, Uid};
 use rustix::io::FdFlags;
+use rustix::thread::{CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities};
 
 use crate::exec::messages::ShimReport;
 
@@ -60,10 +61,11 @@ impl Steps {
     fn take(&self, shim: Pid) -> Result<(), (StartStep, Errno)> {
         let identity = |errno| (StartStep::Identity, errno);
         self.groups.as_deref().map_or(Ok(()), nix::unistd::setgroups).map_err(identity)?;
-        self.gid.map_or(Ok(()), nix::unistd::setgid).map_err(identity)?;
-        self.uid.map_or(Ok(()), nix::unistd::setuid).map_err(identity)?;
+        self.gid.map_or(Ok(()), |gid| nix::unistd::setresgid(gid, gid, gid)).map_err(identity)?;
+        self.uid.map_or(Ok(()), |uid| nix::unistd::setresuid(uid, uid, uid)).map_err(identity)?;
+        self.drop_capabilities().map_err(identity)?;
         let bond = |errno| (StartStep::Bond, errno);
-        // After setuid, which clears it, and before anything that may hang: whoever ends the shim ends that, too.
+        // After the change of the user, which clears it, and before anything that may hang: whoever ends the shim ends that, too.
         prctl::set_pdeathsig(Signal::SIGKILL).map_err(bond)?;
         // The shim may have died before that, and then nothing would ever come.
         if nix::unistd::getppid() != shim {
@@ -73,6 +75,23 @@ impl Steps {
         // Fails where the daemon is gone: it may have taken long to get here, and nothing is to run then.
         self.announce().map_err(bond)?;
         SigSet::empty().thread_set_mask().map_err(bond)
+    }
+
+    /// Takes from the command what a daemon without root has as capabilities: a command with CAP_SETUID can become root. Root without
+    /// another user keeps its rights, which exec would give back to it.
+    fn drop_capabilities(&self) -> Result<(), Errno> {
+        let errno = |error: rustix::io::Errno| Errno::from_raw(error.raw_os_error());
+        match clear_ambient_capability_set() {
+            // A kernel before 4.3 has no such set.
+            Ok(()) | Err(rustix::io::Errno::INVAL) => {}
+            Err(error) => return Err(errno(error)),
+        }
+        if self.uid.is_none() && nix::unistd::geteuid().is_root() {
+            return Ok(());
+        }
+        let none = CapabilitySet::empty();
+        let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+        set_capabilities(None, sets).map_err(errno)
     }
 
     fn announce(&self) -> Result<(), Errno> {

@@ -180,6 +180,10 @@ fn the_environment_of_a_command_has_only_names_that_can_be_set() {
 
 #[test]
 fn accounts_and_paths_that_cannot_be_are_told() {
+    tells(
+        &job("cwd = \"~bob/data\""),
+        "4:7 bad-path: cwd cannot begin with \"~bob\": ~ is the home of the job's user, and of no other (write ~/ or the whole path)",
+    );
     tells(&job("user = \"a b\""), "4:8 bad-name: user cannot be \"a b\" (write the name or the number of an account)");
     tells(&job("group = \"-x\""), "4:9 bad-name: group cannot be \"-x\"");
     tells(&job("cwd = \"\""), "4:7 empty: cwd is empty (write something like \"/srv/app\", or leave it out)");

@@ -2,6 +2,8 @@
 
 use std::os::fd::AsFd;
 
+use nix::unistd::{User, geteuid};
+
 use super::*;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -25,6 +27,7 @@ async fn a_command_finds_what_is_documented_and_nothing_of_the_daemon() {
     let mut found: Vec<_> = text.lines().collect();
     found.sort_unstable();
     let path = format!("PATH={PATH}");
+    let [home, logname, shell, user] = account_variables();
     let wanted = [
         "CRONWARD_ATTEMPT=2",
         "CRONWARD_FENCE=1795269600002",
@@ -38,11 +41,78 @@ async fn a_command_finds_what_is_documented_and_nothing_of_the_daemon() {
         "CRONWARD_SLOT_END=2026-11-21T15:00:00Z",
         "CRONWARD_SLOT_START=2026-11-21T14:00:00Z",
         "CRONWARD_TRIGGER=schedule",
+        &home,
         "LANG=C",
+        &logname,
         "OWN={slot}",
         &path,
+        &shell,
+        &user,
     ];
     assert_eq!(found, wanted);
+}
+
+/// HOME, LOGNAME, SHELL and USER of the account that runs this test.
+fn account_variables() -> [String; 4] {
+    let own = User::from_uid(geteuid()).unwrap().expect("an account with an entry");
+    let (home, shell) = (own.dir.display(), own.shell.display());
+    [format!("HOME={home}"), format!("LOGNAME={}", own.name), format!("SHELL={shell}"), format!("USER={}", own.name)]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_account_decides_over_what_a_daemon_inherited_and_a_session_over_the_account() {
+    let line = "echo HOME=$HOME; echo LOGNAME=$LOGNAME; echo SHELL=$SHELL; echo USER=$USER";
+    let inherited = [("PATH", PATH), ("HOME", "/daemons"), ("USER", "daemons")];
+    let mut wanted = account_variables();
+    let exit = end(&mut inheriting(&inherited).launch(&shell(line), &run(), no_lease()).await).await;
+    assert_eq!(exit.output.text.lines().collect::<Vec<_>>(), wanted);
+    (wanted[0], wanted[3]) = ("HOME=/daemons".to_owned(), "USER=daemons".to_owned());
+    let exit = end(&mut inheriting(&inherited).within_a_session().launch(&shell(line), &run(), no_lease()).await).await;
+    assert_eq!(exit.output.text.lines().collect::<Vec<_>>(), wanted);
+    let mut command = shell("echo $HOME");
+    command.env.insert("HOME".to_owned(), "/files".to_owned());
+    assert_eq!(output_of(&command).await, "/files\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tilde_in_cwd_is_the_home_of_the_user_who_runs_the_command() {
+    let own = User::from_uid(geteuid()).unwrap().expect("an account with an entry");
+    let mut users = vec![(None, own.dir)];
+    if is_root() {
+        users.push((Some("daemon".to_owned()), User::from_name("daemon").unwrap().unwrap().dir));
+    }
+    for (user, home) in users {
+        let command = CommandSpec { user, cwd: Some("~".into()), ..shell("pwd -P") };
+        assert_eq!(output_of(&command).await, format!("{}\n", home.canonicalize().unwrap().display()));
+    }
+    let (code, message) = refusal_of(&CommandSpec { cwd: Some("~/no-such-folder".into()), ..direct(&["true"]) }).await;
+    assert!(code == 126 && message.contains("no-such-folder"), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_another_user_an_env_file_is_not_read_through_a_link_to_a_file_of_root() {
+    if !is_root() {
+        return println!("inconclusive: only root may run a command as another user");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().canonicalize().unwrap();
+    let [secret, link] = ["secret.env", "job.env"].map(|name| folder.join(name));
+    std::fs::write(&secret, "SECRET=told\n").unwrap();
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(&secret, &link).unwrap();
+    let reading = |path: &Path, user: Option<&str>| CommandSpec {
+        env_file: Some(path.to_owned()),
+        user: user.map(str::to_owned),
+        ..shell("echo $SECRET")
+    };
+    let (code, message) = refusal_of(&reading(&link, Some("daemon"))).await;
+    let wanted = format!(
+        "env_file {} is not the job's user's own, and {0} is a link: name the file without links (realpath)",
+        link.display()
+    );
+    assert_eq!((code, message), (126, wanted));
+    assert_eq!(output_of(&reading(&secret, Some("daemon"))).await, "told\n", "root has named it");
+    assert_eq!(output_of(&reading(&link, None)).await, "told\n", "the daemon's own links are its own affair");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,6 +230,51 @@ async fn another_user_is_taken_as_a_whole_or_refused_with_the_way_out() {
         assert!(
             matches!(exit.status, ExitStatus::NotStarted { code: 126, message } if message.contains("run the daemon as root"))
         );
+    }
+}
+
+/// A launcher whose shim runs as nobody with these capabilities, which it hands to every program that it executes.
+fn capable(dir: &tempfile::TempDir, capabilities: &str) -> Launcher {
+    let flags = "--reuid=65534 --regid=65534 --clear-groups";
+    let line = format!(
+        "#!/bin/sh\nexec setpriv {flags} --inh-caps={capabilities} --ambient-caps={capabilities} {} \"$@\"\n",
+        shim().display()
+    );
+    Launcher::new(script(dir, "capable", &line, 0o755).into(), Output::Capture)
+}
+
+/// Reading is for the folder of this program, which may be its owner's alone.
+const SUFFICIENT: &str = "+setuid,+setgid,+kill,+dac_read_search";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_has_none_of_the_capabilities_of_a_daemon_that_is_not_root() {
+    if !is_root() {
+        return println!("inconclusive: only root can give capabilities away");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let line = "id -un; grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status | cut -f2 | sort -u";
+    for (user, name) in [(Some("daemon"), "daemon"), (None, "nobody")] {
+        let command = CommandSpec { user: user.map(str::to_owned), ..shell(line) };
+        let exit = end(&mut capable(&dir, SUFFICIENT).launch(&command, &run(), no_lease()).await).await;
+        assert_eq!(exit.output.text, format!("{name}\n0000000000000000\n"), "{exit:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_is_refused_where_the_command_could_not_be_stopped() {
+    if !is_root() {
+        return println!("inconclusive: only root can give capabilities away");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let command = CommandSpec { user: Some("daemon".to_owned()), ..direct(&["true"]) };
+    for (capabilities, lacking) in [
+        ("+setuid,+setgid,+dac_read_search", "lacks CAP_KILL to"),
+        ("+setuid,+kill,+dac_read_search", "lacks CAP_SETGID to"),
+        ("+dac_read_search", "lacks CAP_SETUID, CAP_SETGID, CAP_KILL to"),
+    ] {
+        let exit = end(&mut capable(&dir, capabilities).launch(&command, &run(), no_lease()).await).await;
+        let ExitStatus::NotStarted { code: 126, message } = exit.status else { panic!("{exit:?}") };
+        assert!(message.starts_with("user \"daemon\": this process ") && message.contains(lacking), "{message}");
     }
 }
 
