@@ -11,6 +11,8 @@ use crate::zone::Zone;
 
 /// What cron sets where a crontab sets none.
 pub(super) const CRONS_PATH: &str = "/usr/bin:/bin";
+/// The same; the account's own shell is not asked.
+pub(super) const CRONS_SHELL: &str = "/bin/sh";
 
 const HEAD: &str = "\
 # Written by `cronward import crontab`. Lines that begin with \"# import:\" say what differs from cron: read them,
@@ -20,8 +22,8 @@ const HEAD: &str = "\
 #   - One node of the cluster runs the job; cron ran it on every machine. Leave in each crontab what every machine must do for
 #     itself (log rotation, updates).
 #   - Nothing is mailed: the store keeps the output of each attempt (cronward logs), and failures are in the log.
-#   - The job starts in the daemon's folder with the daemon's environment, not in its user's home with an almost empty
-#     environment: set cwd if the command uses relative paths.
+#   - The job starts in its user's home with HOME, LOGNAME, SHELL, USER and PATH as cron sets them; what else the daemon has in its
+#     environment is there, too.
 #   - A missed start (the node was down) is made up for until the slot ends: set start_deadline if a late start is harmful.
 ";
 
@@ -101,15 +103,19 @@ fn defaults(shared: &SharedSettings, jobs: &[&Job]) -> String {
     if let Some(user) = &shared.user {
         line_of(&mut text, &format!("user = {}    # import: needs a daemon that runs as root", string(&literal(user))));
     }
-    if let Some(home) = shared.env.get("HOME") {
-        line_of(&mut text, &format!("cwd = {}    # import: HOME, where cron starts commands", string(&literal(home))));
-    }
+    let cwd = shared.env.get("HOME").map_or_else(
+        || "cwd = \"~\"                   # import: the home of the job's user, where cron starts commands".to_owned(),
+        |home| format!("cwd = {}    # import: HOME, where cron starts commands", string(&folder(home))),
+    );
+    line_of(&mut text, &cwd);
     if !shared.env.is_empty() {
         text.push_str("\n[defaults.env]\n");
     }
     for (name, value) in &shared.env {
         let told = match (&**name, &**value) {
-            ("PATH", CRONS_PATH) => "    # import: cron's default, because the crontab sets none",
+            ("PATH", CRONS_PATH) => {
+                "    # import: cron's default, because the crontab sets none"
+            }
             _ => "",
         };
         line_of(&mut text, &format!("{} = {}{told}", key(name), string(&literal(value))));
@@ -118,6 +124,11 @@ fn defaults(shared: &SharedSettings, jobs: &[&Job]) -> String {
         text.push_str("\n# import: there are no jobs\n");
     }
     text
+}
+
+/// `HOME` as a folder. Cron expands no tilde.
+fn folder(home: &str) -> String {
+    literal(&if home.starts_with('~') { format!("./{home}") } else { home.to_owned() })
 }
 
 fn section(job: &Job, shared: &SharedSettings) -> String {
@@ -157,7 +168,7 @@ fn section(job: &Job, shared: &SharedSettings) -> String {
         put("env", &format!("{{ {} }}", own.join(", ")));
     }
     if let Some(home) = job.env.get("HOME").filter(|home| shared.env.get("HOME") != Some(home)) {
-        put("cwd", &string(&literal(home)));
+        put("cwd", &string(&folder(home)));
     }
     put("command", &job.command);
     // The header stands between what is told and what is said.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::cli::import::document::{CRONS_PATH, Item, Job, Refused, SourceLine, ZoneSource};
+use crate::cli::import::document::{CRONS_PATH, CRONS_SHELL, Item, Job, Refused, SourceLine, ZoneSource};
 use crate::cli::import::entry::{self, CrontabLine, Lead, Numbered, Refusal, lines};
 use crate::cli::import::line::{Names, commands};
 use crate::cli::import::line::{command, split};
@@ -209,6 +209,7 @@ impl Table<'_> {
         self.settings += self.above;
         let mut env = self.variables.clone();
         env.entry("PATH".to_owned()).or_insert_with(|| CRONS_PATH.to_owned());
+        env.entry("SHELL".to_owned()).or_insert_with(|| CRONS_SHELL.to_owned());
         let mut notes = entry.when.notes;
         notes.extend(told);
         notes.extend(guard(&entry.command));

@@ -44,6 +44,12 @@ struct Host {
 impl Host {
     fn start(place: &Place, name: &str, store: &str) -> Self {
         let folder = place.file(name);
+        Self::with_crontabs(place, name, &crontab(&folder, name, store), &documented(store))
+    }
+
+    /// With this crontab of root, and this file in `/etc/cron.d`.
+    fn with_crontabs(place: &Place, name: &str, own: &str, system: &str) -> Self {
+        let folder = place.file(name);
         for part in ["sbin", "bin", "spool/crontabs", "run", "cron.d", "mails"] {
             std::fs::create_dir_all(folder.join(part)).unwrap();
         }
@@ -53,11 +59,11 @@ impl Host {
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_cronward"), folder.join("bin/cronward")).unwrap();
         let billed = folder.with_file_name("billed").display().to_string();
         program(&folder.join("bin/bill"), &format!("#!/bin/sh\necho \"$0 $@\" >> {billed}\n"));
-        std::fs::write(folder.join("cron.d/billing"), documented(store)).unwrap();
+        std::fs::write(folder.join("cron.d/billing"), system).unwrap();
         let mails = folder.join("mails").display().to_string();
         program(&folder.join("sbin/sendmail"), &SENDMAIL.replace("MAILS", &mails));
         let spool = folder.join("spool/crontabs/root");
-        std::fs::write(&spool, crontab(&folder, name, store)).unwrap();
+        std::fs::write(&spool, own).unwrap();
         std::fs::set_permissions(&spool, std::fs::Permissions::from_mode(0o600)).unwrap();
         let log = std::fs::File::create(place.file(&format!("cron-{name}.log"))).unwrap();
         let mut unshare = Command::new("unshare");
@@ -157,4 +163,35 @@ fn is_idle(host: &Host) -> bool {
     let children = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let cron = children(host.cron.id());
     cron.split_whitespace().all(|pid| pid.parse().is_ok_and(|pid| children(pid).trim().is_empty()))
+}
+
+/// What a command can ask of its surroundings, a line each.
+const SURROUNDINGS: &str = r#"
+out=FOLDER/seen-by-${CRONWARD_JOB:+cronward}
+{
+    env | sort | grep -v ^CRONWARD_
+    echo "folder $(pwd -P)"
+    echo "umask $(umask)"
+    echo "nice $(nice)"
+    ulimit -a
+    grep -E '^Sig(Blk|Ign)' /proc/self/status
+    echo "descriptors" $(ls /proc/self/fd)
+} > $out.new 2>&1
+mv $out.new $out
+"#;
+
+pub(super) fn an_imported_line_finds_the_surroundings_that_cron_gives_it(place: &Place) {
+    let folder = place.path().display().to_string();
+    std::fs::write(place.file("look.sh"), SURROUNDINGS.replace("FOLDER", &folder)).unwrap();
+    let crontab = format!("* * * * * /bin/sh {folder}/look.sh\n");
+    let _host = Host::with_crontabs(place, "host", &crontab, "");
+    std::fs::write(place.file("crontab"), &crontab).unwrap();
+    let imported = place.cronward(&["import", "crontab", "--personal", "crontab"]);
+    assert_eq!(imported.code, 0, "{imported:?}");
+    place.jobs(&imported.stdout);
+    let store = format!("sqlite://{folder}/store.db");
+    let _node = place.node("a", &store).variable("HOME", "/nowhere").start();
+    let [crons, ours] = ["seen-by-", "seen-by-cronward"]
+        .map(|name| wait::within(LIMIT, name, || std::fs::read_to_string(place.file(name)).ok()));
+    assert_eq!(ours, crons);
 }

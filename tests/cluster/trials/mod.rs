@@ -55,6 +55,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         chaos::a_wiped_store_costs_each_slot_one_repeat_at_most_and_the_judge_can_tell,
         starts::of_two_live_nodes_of_one_name_each_that_meets_the_other_warns_once,
         crond::of_two_hosts_crons_one_runs_the_line_and_the_other_has_nothing_to_mail,
+        crond::an_imported_line_finds_the_surroundings_that_cron_gives_it,
         gaps::slots_that_ended_while_no_node_was_alive_are_told_as_missed_once,
         idle::a_thousand_idle_jobs_cost_the_store_heartbeats_only,
         once::three_nodes_do_ten_slots_once_each_when_each_tick_is_a_slot,
