@@ -5,6 +5,7 @@
 //! - `each` reads many at once where some cannot be read; it decides nothing about those.
 //! - [`LockStore`] is the contract of those that keep locks besides.
 //! - `memory` keeps slots in this process; `conformance` is the suite that every store must pass.
+//! - `tls` reads the files that a url names for TLS, and says what to do about each failure.
 //! - `layer` decorates any store: a time limit, chaos, a password that changes.
 //! - `redis`, `sql`, `etcd` and `zookeeper` are adapters. They know the trait and the words, never each other and never `machine`.
 //! - [`open()`] turns a url into a store; the one file that names every adapter.
@@ -53,6 +54,8 @@ mod shelf;
 #[cfg(any(feature = "sqlite", feature = "postgres", feature = "mysql"))]
 pub mod sql;
 mod state;
+#[cfg(any(feature = "redis", feature = "postgres", feature = "mysql", feature = "etcd"))]
+mod tls;
 mod url;
 #[doc(hidden)]
 #[cfg(feature = "zookeeper")]

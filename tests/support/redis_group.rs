@@ -153,9 +153,9 @@ impl ClusterGroup {
         })
     }
 
-    /// All of it over TLS: clients, replication and the bus; with `ca.pem`, `cert.pem` and `key.pem` from a folder.
+    /// All of it over TLS, with certificates of the clients: clients, replication and the bus; with `ca.pem`, `cert.pem` and `key.pem` from a folder.
     pub fn start_with_tls(files: &Path) -> Self {
-        let tls = [("tls-cluster", "yes"), ("tls-replication", "yes")];
+        let tls = [("tls-cluster", "yes"), ("tls-replication", "yes"), ("tls-auth-clients", "yes")];
         Self::start_as("no", |config| RedisServer::start_with_tls_and(files, &[config, &tls[..]].concat()))
     }
 

@@ -32,7 +32,32 @@ impl TlsFiles {
 
     /// Makes them anew.
     pub fn make() -> Self {
-        let dir = TempDir::with_prefix("cronward-tls-").expect("a temporary folder");
+        Self::for_server(CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("an address"))
+    }
+
+    /// With a certificate for another host.
+    pub fn for_host(host: &str) -> Self {
+        Self::for_server(CertificateParams::new(vec![host.to_owned()]).expect("a name"))
+    }
+
+    /// With a certificate that expired on the last day of 2020.
+    pub fn expired() -> Self {
+        let mut server = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("an address");
+        server.not_before = rcgen::date_time_ymd(2020, 1, 1);
+        server.not_after = rcgen::date_time_ymd(2020, 12, 31);
+        Self::for_server(server)
+    }
+
+    /// One certificate that signed itself, as `openssl req -x509` makes it: `ca.pem` is `cert.pem`.
+    pub fn self_signed() -> Self {
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("an address");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        let pem = params.self_signed(&key).expect("a certificate").pem();
+        Self::write(&pem, &pem, &key)
+    }
+
+    fn for_server(server: CertificateParams) -> Self {
         let mut authority = CertificateParams::new(Vec::new()).expect("no names to refuse");
         // A name of its own: Redis' TLS library takes a certificate of its issuer's name for one that signed itself.
         authority.distinguished_name.push(DnType::CommonName, "cronward's test authority");
@@ -40,12 +65,27 @@ impl TlsFiles {
         let ca_key = KeyPair::generate().expect("a key");
         let ca = authority.self_signed(&ca_key).expect("a certificate");
         let key = KeyPair::generate().expect("a key");
-        let server = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("an address");
         let certificate = server.signed_by(&key, &Issuer::new(authority, ca_key)).expect("a certificate");
-        for (name, pem) in [("ca.pem", ca.pem()), ("cert.pem", certificate.pem()), ("key.pem", key.serialize_pem())] {
+        Self::write(&ca.pem(), &certificate.pem(), &key)
+    }
+
+    fn write(ca: &str, certificate: &str, key: &KeyPair) -> Self {
+        let dir = TempDir::with_prefix("cronward-tls-").expect("a temporary folder");
+        for (name, pem) in [("ca.pem", ca), ("cert.pem", certificate), ("key.pem", &key.serialize_pem())] {
             std::fs::write(dir.path().join(name), pem).expect("the folder can be written");
         }
         Self { dir }
+    }
+
+    /// `?ca=…`.
+    pub fn trusted(&self) -> String {
+        format!("?ca={}", self.ca().display())
+    }
+
+    /// `cert=…&key=…`.
+    pub fn identity(&self) -> String {
+        let of = |name: &str| self.dir.path().join(name).display().to_string();
+        format!("cert={}&key={}", of("cert.pem"), of("key.pem"))
     }
 
     /// The folder.

@@ -7,6 +7,7 @@ use tonic::{Code, Status};
 
 use crate::store::ErrorKind;
 use crate::store::keyed::one_line;
+use crate::store::tls::{TlsFault, TlsWords};
 
 pub(super) use crate::store::keyed::Fault;
 
@@ -19,7 +20,7 @@ impl Fault {
     /// There is no connection: nothing was sent.
     pub(super) fn not_connected(error: tonic::transport::Error) -> Self {
         let text = causes(&error);
-        let (kind, message) = transport(&text).unwrap_or_else(|| {
+        let (kind, message) = transport(&error, &text).unwrap_or_else(|| {
             let kind = if text.contains("deadline") || text.contains("timed out") || text.contains("timeout") {
                 ErrorKind::Timeout
             } else {
@@ -57,24 +58,24 @@ impl From<Status> for Fault {
 /// No answer: the connection failed under the call.
 fn broken(status: &Status) -> Fault {
     let text = causes(status);
-    let (kind, message) = transport(&text)
+    let (kind, message) = transport(status, &text)
         .unwrap_or_else(|| (ErrorKind::Unavailable, format!("the connection broke before the answer: {text}")));
     Fault { refused: false, elsewhere: true, ..Fault::new(kind, message) }
 }
 
-fn transport(text: &str) -> Option<(ErrorKind, String)> {
+/// The words of a url of etcd.
+const WORDS: TlsWords = TlsWords {
+    ca: "?ca=/path/ca.pem",
+    identity: "?cert=/path/cert.pem&key=/path/key.pem",
+    plain: "etcd:// instead of etcds://",
+    takes_self_signed: true,
+};
+
+fn transport(error: &(dyn std::error::Error + 'static), text: &str) -> Option<(ErrorKind, String)> {
+    if let Some(TlsFault { kind, message }) = TlsFault::of(error, &WORDS) {
+        return Some((kind, message));
+    }
     let lower = text.to_lowercase();
-    if lower.contains("received fatal alert") && (lower.contains("certificate") || lower.contains("unknownca")) {
-        let message = "it wants a certificate that it trusts: name yours with ?cert=/path/cert.pem&key=/path/key.pem";
-        return Some((ErrorKind::Denied, message.to_owned()));
-    }
-    if lower.contains("certificate") || lower.contains("unknownissuer") {
-        let message = format!("its certificate is not trusted ({text}): name its CA with ?ca=/path/ca.pem");
-        return Some((ErrorKind::Unsupported, message));
-    }
-    if lower.contains("corrupt message") || lower.contains("invalidcontenttype") {
-        return Some((ErrorKind::Unsupported, "it does not speak TLS: write etcd:// or another port".to_owned()));
-    }
     if lower.contains("frame with invalid size") || lower.contains("protocol error") || lower.contains("preface") {
         let message = "what answers there does not speak etcd's protocol, or wants TLS: write etcds://";
         return Some((ErrorKind::Unsupported, message.to_owned()));

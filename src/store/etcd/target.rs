@@ -6,12 +6,15 @@
 //!
 //! Anything else in a url is refused rather than ignored: an unknown parameter is a misspelt one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity};
+use rustls::client::danger::ServerCertVerifier;
+use tonic::transport::{ClientTlsConfig, Endpoint, Identity};
 use url::form_urlencoded;
 
 use crate::store::backend::Files;
+use crate::store::tls::{TlsContents, TlsPaths, trusting};
 use crate::store::url::host_and_port;
 use crate::store::{OpenError, redact};
 
@@ -63,6 +66,9 @@ impl Target {
     }
 }
 
+/// What is shown to a server, and which ones are trusted; the library knows those that the system trusts.
+type Tls = (ClientTlsConfig, Option<Arc<dyn ServerCertVerifier>>);
+
 /// A url, taken apart. Several hosts with ports are no url by the general rules.
 struct Parts<'a> {
     over_tls: bool,
@@ -101,34 +107,26 @@ impl<'a> Parts<'a> {
         Ok(Some(Login { user: decoded(user)?, password: decoded(password)? }))
     }
 
-    fn tls(&self, files: Files) -> Result<Option<ClientTlsConfig>, String> {
-        let (mut ca, mut cert, mut key) = (None, None, None);
+    fn tls(&self, files: Files) -> Result<Option<Tls>, String> {
+        let mut paths = TlsPaths::default();
         for (name, path) in form_urlencoded::parse(self.query.as_bytes()) {
-            let place = match name.as_ref() {
-                "ca" if self.over_tls => &mut ca,
-                "cert" if self.over_tls => &mut cert,
-                "key" if self.over_tls => &mut key,
-                _ => return Err(unknown_parameter(&name, self.over_tls)),
-            };
-            *place = Some(path.into_owned());
+            if !self.over_tls || !paths.take(&name, &path) {
+                return Err(unknown_parameter(&name, self.over_tls));
+            }
         }
         if !self.over_tls {
             return Ok(None);
         }
-        if cert.is_some() != key.is_some() {
-            return Err("a certificate needs its key: write both, ?cert=/path/cert.pem&key=/path/key.pem".to_owned());
-        }
-        if files == Files::Unread {
-            return Ok(Some(ClientTlsConfig::new()));
-        }
-        let config = match ca {
-            Some(ca) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(read_pem(&ca)?)),
-            None => ClientTlsConfig::new().with_native_roots(),
+        paths.check()?;
+        let contents = if files == Files::Read { paths.read()? } else { TlsContents::default() };
+        let trusted = contents.ca.map(trusting).transpose()?;
+        let config = match contents.identity {
+            Some((cert, key)) => ClientTlsConfig::new().identity(Identity::from_pem(cert, key)),
+            None => ClientTlsConfig::new(),
         };
-        match (cert, key) {
-            (Some(cert), Some(key)) => Ok(Some(config.identity(Identity::from_pem(read_pem(&cert)?, read_pem(&key)?)))),
-            _ => Ok(Some(config)),
-        }
+        // No connection is made of a url whose files are not read.
+        let by_system = trusted.is_none() && files == Files::Read;
+        Ok(Some((if by_system { config.with_native_roots() } else { config }, trusted)))
     }
 }
 
@@ -144,17 +142,7 @@ fn decoded(text: &str) -> Result<String, String> {
     pair.map(|(_, value)| value.into_owned()).ok_or_else(|| "its user or password cannot be decoded".to_owned())
 }
 
-fn read_pem(path: &str) -> Result<Vec<u8>, String> {
-    let pem = std::fs::read(path).map_err(|error| format!("cannot read {path}: {error}"))?;
-    let marker = b"-----BEGIN ";
-    if pem.windows(marker.len()).any(|window| window == marker) {
-        Ok(pem)
-    } else {
-        Err(format!("{path} holds nothing in PEM form"))
-    }
-}
-
-fn endpoint(uri: &str, tls: Option<ClientTlsConfig>, connect_limit: Duration) -> Result<Endpoint, String> {
+fn endpoint(uri: &str, tls: Option<Tls>, connect_limit: Duration) -> Result<Endpoint, String> {
     let told = |error: tonic::transport::Error| {
         let source = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
         format!("{error}: {source}").to_lowercase()
@@ -167,7 +155,8 @@ fn endpoint(uri: &str, tls: Option<ClientTlsConfig>, connect_limit: Duration) ->
         .keep_alive_timeout(PING_LIMIT)
         .keep_alive_while_idle(true);
     match tls {
-        Some(tls) => endpoint.tls_config(tls).map_err(told),
+        Some((config, Some(trusted))) => endpoint.tls_config_with_verifier(config, trusted).map_err(told),
+        Some((config, None)) => endpoint.tls_config(config).map_err(told),
         None => Ok(endpoint),
     }
 }

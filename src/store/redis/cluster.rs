@@ -135,8 +135,7 @@ impl Cluster {
             return Err(members.refuse("a cluster has only database 0: leave the path out"));
         }
         let data = members.data("", client, files)?;
-        let at = |seed: &Address| data.at(&seed.host, seed.port).map_err(|error| members.refuse(&error.to_string()));
-        let listeners = members.hosts.iter().map(at).collect::<Result<Vec<_>, _>>()?;
+        let listeners = members.hosts.iter().map(|seed| data.at(&seed.host, seed.port)).collect();
         let listeners = Arc::new(AnyOf::new(listeners));
         let heard = Endpoint::AnyOf(Arc::clone(&listeners));
         let known = Known { seeds: members.hosts.clone(), data, op_timeout, state: Mutex::default(), listeners };
@@ -246,7 +245,7 @@ impl Known {
         if let Some(link) = state.links.get(address) {
             return Ok(Arc::clone(link));
         }
-        let target = self.data.at(&address.host, address.port).map_err(LinkError::Connect)?;
+        let target = self.data.at(&address.host, address.port);
         let link = Arc::new(Link::new(Endpoint::Fixed(Box::new(target)), self.op_timeout));
         state.links.insert(address.clone(), Arc::clone(&link));
         Ok(link)

@@ -11,6 +11,8 @@ use redis::RedisError;
 
 use super::decode::Corrupt;
 use super::link::{LinkError, is_answer};
+use super::tls::WORDS;
+use crate::store::tls::TlsFault;
 use crate::store::{Applied, ErrorKind, Op, StoreError};
 
 /// The longest foreign text that becomes part of a message.
@@ -69,19 +71,15 @@ impl Asker<'_> {
                 answered(code, detail, self.about)
             };
         }
+        if let Some(fault) = TlsFault::of(error, &WORDS).as_ref().or_else(|| TlsFault::carried_by(error)) {
+            return RedisFault { kind: fault.kind, applied: Applied::Maybe, message: fault.message.clone() };
+        }
         let text = one_line(&error.to_string());
         let lower = text.to_lowercase();
         let (kind, message) = if error.is_timeout() && connecting {
             (ErrorKind::Timeout, format!("no connection within {} ms", (self.op_timeout / 2).as_millis()))
         } else if error.is_timeout() {
             (ErrorKind::Timeout, format!("no answer within {} ms", self.op_timeout.as_millis()))
-        } else if lower.contains("certificate") {
-            (
-                ErrorKind::Unsupported,
-                format!("its certificate is not trusted ({text}): name its CA with ?ca=/path/ca.pem"),
-            )
-        } else if lower.contains("corrupt message") {
-            (ErrorKind::Unsupported, format!("it does not speak TLS ({text}): write redis:// or another port"))
         } else if lower.contains("end of input") {
             (ErrorKind::Unavailable, "the connection broke in the middle of the answer".to_owned())
         } else if error.kind() == redis::ErrorKind::Parse {

@@ -298,8 +298,10 @@ async fn connect(endpoint: Endpoint, op_timeout: Duration) -> Result<Multiplexed
         AsyncConnectionConfig::new().set_connection_timeout(Some(limit)).set_response_timeout(Some(op_timeout));
     let greeted = async {
         let target = endpoint.target(limit).await?;
-        let mut connection = target.client.get_multiplexed_async_connection_with_config(&config).await?;
-        greet(&mut connection, &target.login).await?;
+        let mut connection = target.connect_anonymously(config, limit).await?;
+        if let Err(error) = greet(&mut connection, &target.login).await {
+            return Err(target.explain(error, limit).await);
+        }
         if endpoint.wants_master() {
             check_role(&mut connection).await?;
         }

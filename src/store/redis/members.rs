@@ -1,10 +1,11 @@
 //! Urls that name several servers: `redis+sentinel://…`, `redis+cluster://…` and `redlock://…`, and their TLS forms. Each server
-//! is then reached as a url of its own would: what is refused there is refused here. Pure, but for reading the CA file.
+//! is then reached as a url of its own would: what is refused there is refused here. Pure, but for a look at the files of TLS.
 
 #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
 use super::target::Target;
 #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
 use crate::store::backend::Files;
+use crate::store::tls::TlsPaths;
 use crate::store::{OpenError, redact};
 
 /// Where one server listens.
@@ -43,7 +44,7 @@ pub(super) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Reads a url. `known` are the parameters that it may have, beside `ca` with TLS.
+    /// Reads a url. `known` are the parameters that it may have, beside those of TLS.
     pub(super) fn parse(url: &'a str, default_port: u16, known: &[&str]) -> Result<Self, OpenError> {
         let refuse = |message: String| OpenError::Url { url: redact(url), message };
         let (scheme, rest) = url.split_once("://").ok_or_else(|| refuse("it names no server".to_owned()))?;
@@ -59,8 +60,10 @@ impl<'a> Members<'a> {
         let parameters = query.split('&').filter(|part| !part.is_empty());
         let parameters: Vec<_> = parameters.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
         let tls = scheme.starts_with("rediss") || scheme == "redlocks";
-        if let Some((name, _)) = parameters.iter().find(|(name, _)| !(known.contains(name) || (tls && *name == "ca"))) {
-            let list = known.iter().chain(tls.then_some(&"ca")).copied().collect::<Vec<_>>().join(", ");
+        let of_tls: &[&str] = if tls { &TlsPaths::PARAMETERS } else { &[] };
+        let known = [known, of_tls].concat();
+        if let Some((name, _)) = parameters.iter().find(|(name, _)| !known.contains(name)) {
+            let list = known.join(", ");
             let list = if list.is_empty() { "none" } else { &list };
             return Err(refuse(format!("parameter {name:?} is not known with {scheme}; known are: {list}")));
         }
@@ -101,8 +104,10 @@ impl<'a> Members<'a> {
     fn single(&self, user: Option<&str>, rest: &str) -> String {
         let scheme = if self.tls { "rediss" } else { "redis" };
         let user = user.map_or_else(String::new, |user| format!("{user}@"));
-        let ca = self.parameter("ca").map_or_else(String::new, |ca| format!("?ca={ca}"));
-        format!("{scheme}://{user}{rest}{ca}")
+        let of_tls = TlsPaths::PARAMETERS.iter().filter_map(|name| Some((name, self.parameter(name)?)));
+        let of_tls: Vec<String> = of_tls.map(|(name, path)| format!("{name}={path}")).collect();
+        let query = if of_tls.is_empty() { String::new() } else { format!("?{}", of_tls.join("&")) };
+        format!("{scheme}://{user}{rest}{query}")
     }
 
     #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]

@@ -4,6 +4,7 @@
 //! - Each operation is one Lua script, put together from the files in `lua/`, run by hash; nobody else's clock judges but the server's.
 //! - `link` is the one connection to a server that all calls share; `wake` the other one, which listens; where they
 //!   lead is asked of `sentinel` where that may change.
+//! - `dial` makes a connection, and `tls` an encrypted one.
 //! - `route` sends a call to the server that keeps its key: there is only one, or `cluster` knows.
 //! - `decode` and `records` read answers and are total; `fault` is the table of errors.
 //!
@@ -16,6 +17,7 @@ mod changes;
 #[cfg(feature = "redis-cluster")]
 mod cluster;
 mod decode;
+mod dial;
 mod examine;
 mod fault;
 #[cfg(feature = "fuzzing")]
@@ -39,6 +41,7 @@ mod sentinel;
 mod store;
 mod subscription;
 mod target;
+mod tls;
 mod wake;
 
 #[cfg(feature = "redis-cluster")]

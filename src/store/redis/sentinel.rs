@@ -23,6 +23,7 @@ use super::members::{Address, Members};
 use super::target::Target;
 use crate::store::OpenError;
 use crate::store::backend::Files;
+use crate::store::tls::TlsFault;
 
 /// How often a sentinel is asked though nothing has happened.
 const ASK_EVERY: Duration = Duration::from_secs(1);
@@ -100,7 +101,7 @@ impl Sentinels {
         let mut known = self.known.master.subscribe();
         let found = tokio::time::timeout(limit / 2, known.wait_for(Option::is_some)).await;
         match found.ok().and_then(Result::ok).and_then(|master| master.clone()) {
-            Some(master) => self.data.at(&master.address.host, master.address.port),
+            Some(master) => Ok(self.data.at(&master.address.host, master.address.port)),
             None => Err(RedisError::from(std::io::Error::other(self.known.unknown()))),
         }
     }
@@ -165,6 +166,7 @@ fn failure(error: &RedisError) -> SentinelFailure {
             SentinelFailure::Refused("they want a password: write ?sentinel_pass=…".to_owned())
         }
         Some(code) => SentinelFailure::Refused(format!("{code} {}", error.detail().unwrap_or(""))),
+        None if TlsFault::carried_by(error).is_some() => SentinelFailure::Refused(error.to_string()),
         None => SentinelFailure::Silent(error.to_string()),
     }
 }
@@ -227,11 +229,11 @@ impl SentinelQuery {
 
 async fn connect(sentinel: &Target) -> Result<MultiplexedConnection, RedisError> {
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
-    sentinel.listener.get_multiplexed_async_connection_with_config(&config).await
+    sentinel.connect(config, PATIENCE).await
 }
 
 async fn listen(sentinel: &Target) -> Result<(PubSubSink, PubSubStream), RedisError> {
-    let (mut sink, messages) = sentinel.listener.get_async_pubsub().await?.split();
+    let (mut sink, messages) = sentinel.subscriber(PATIENCE).await?.split();
     sink.subscribe("+switch-master").await?;
     Ok((sink, messages))
 }

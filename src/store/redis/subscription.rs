@@ -24,7 +24,7 @@ impl Subscription {
     pub(super) async fn open(endpoint: &Endpoint, channel: &str, limit: Duration) -> Result<Self, RedisError> {
         within(limit, async {
             let target = endpoint.target(limit).await?;
-            let (mut sink, messages) = target.listener.get_async_pubsub().await?.split();
+            let (mut sink, messages) = target.subscriber(limit).await?.split();
             sink.subscribe(channel).await?;
             Ok(Self { sink, messages, limit })
         })

@@ -1,19 +1,20 @@
-//! From a url to what a connection needs. Pure, but for reading the CA file that a url may name.
+//! From a url to what a connection needs. Pure, but for a look at the files that a url may name.
 //!
 //! - `redis://[user][:password@]host[:port][/db]`
-//! - `rediss://…` the same over TLS, trusting the system's roots, or only the CA file in `?ca=/path/ca.pem`
+//! - `rediss://…` the same over TLS, trusting the system's roots, or only the CA file in `?ca=/path/ca.pem`; with a
+//!   certificate of its own by `?cert=/path/cert.pem&key=/path/key.pem`
 //! - `redis+unix:///path/to/socket[?db=0&user=…&pass=…]`
 //!
 //! Anything else in a url is refused rather than ignored: an unknown parameter is a misspelt one.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
-use redis::{Client, Cmd, ConnectionInfo, IntoConnectionInfo, ProtocolVersion, RedisConnectionInfo, TlsCertificates};
+use redis::{Cmd, ConnectionInfo, IntoConnectionInfo, ProtocolVersion};
 use url::Url;
 
 use crate::store::backend::Files;
+use crate::store::tls::TlsPaths;
 use crate::store::{OpenError, redact};
 
 /// First keepalive probe after, and between two: a peer that is gone is noticed within about 20 s even on a connection
@@ -27,16 +28,12 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
 /// What connections are made from.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
-    /// Connects without logging in.
-    pub(super) client: Client,
-    /// Connects and logs in by itself; for the connection that only listens.
-    pub(super) listener: Client,
+    /// The address, and how to log in there.
+    pub(super) info: ConnectionInfo,
+    /// None for a connection without TLS.
+    pub(super) tls: Option<TlsPaths>,
     /// How to log in.
     pub(super) login: Login,
-    #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-    info: ConnectionInfo,
-    #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-    ca: Option<Vec<u8>>,
 }
 
 /// What is said on a new connection before anything else.
@@ -82,7 +79,17 @@ impl Target {
         if url.scheme() != "redis+unix" && url.host_str().is_none_or(str::is_empty) {
             return Err(refuse("it names no host: write redis://host:6379".to_owned()));
         }
-        let ca = take_parameters(&mut url, files).map_err(&refuse)?;
+        let over_tls = url.scheme() == "rediss";
+        let tls = take_parameters(&url).map_err(&refuse)?;
+        if over_tls {
+            // The client library gets a stream that is encrypted already.
+            let _ = url.set_scheme("redis");
+            url.set_query(None);
+        }
+        let tls = over_tls.then_some(tls);
+        if let Some(paths) = tls.as_ref().filter(|_| files == Files::Read) {
+            super::tls::check(paths).map_err(&refuse)?;
+        }
         let info = url.into_connection_info().map_err(|error| refuse(told(&error)))?;
         let login = Login {
             user: info.redis_settings().username().map(str::to_owned),
@@ -94,45 +101,22 @@ impl Target {
             return Err(refuse("it names a user without a password: write redis://user:password@host".to_owned()));
         }
         let settings = info.redis_settings().clone().set_protocol(ProtocolVersion::RESP2).set_skip_set_lib_name();
-        let info = info.set_tcp_settings(tcp_settings());
-        Self::build(info.set_redis_settings(settings), ca, login).map_err(refuse)
-    }
-
-    fn build(info: ConnectionInfo, ca: Option<Vec<u8>>, login: Login) -> Result<Self, String> {
-        let anonymous = RedisConnectionInfo::default().set_skip_set_lib_name();
-        let listener = client(info.clone(), ca.as_deref())?;
-        let client = client(info.clone().set_redis_settings(anonymous), ca.as_deref())?;
-        Ok(Self {
-            client,
-            listener,
-            login,
-            #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-            info,
-            #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-            ca,
-        })
+        let info = info.set_tcp_settings(tcp_settings()).set_redis_settings(settings);
+        Ok(Self { info, tls, login })
     }
 
     /// The same way in, at another address.
     #[cfg(any(feature = "redis-sentinel", feature = "redis-cluster"))]
-    pub(super) fn at(&self, host: &str, port: u16) -> Result<Self, redis::RedisError> {
-        use redis::ConnectionAddr::{Tcp, TcpTls, Unix};
-        let host = host.to_owned();
-        let address = match self.info.addr().clone() {
-            TcpTls { insecure, tls_params, .. } => TcpTls { host, port, insecure, tls_params },
-            Tcp(..) | Unix(_) => Tcp(host, port),
-            other => other,
-        };
-        let info = self.info.clone().set_addr(address);
-        Self::build(info, self.ca.clone(), self.login.clone())
-            .map_err(|message| redis::RedisError::from(std::io::Error::other(message)))
+    pub(super) fn at(&self, host: &str, port: u16) -> Self {
+        let info = self.info.clone().set_addr(redis::ConnectionAddr::Tcp(host.to_owned(), port));
+        Self { info, ..self.clone() }
     }
 }
 
-/// Takes `ca` out of the url and checks what else is in it; answers the CA's certificates, where they are read.
-fn take_parameters(url: &mut Url, files: Files) -> Result<Option<Vec<u8>>, String> {
+/// Checks what else is in the url, and takes from it what TLS needs.
+fn take_parameters(url: &Url) -> Result<TlsPaths, String> {
     let known: &[&str] = match url.scheme() {
-        "rediss" => &["ca"],
+        "rediss" => &TlsPaths::PARAMETERS,
         "redis+unix" => &["db", "user", "pass"],
         _ => &[],
     };
@@ -141,40 +125,16 @@ fn take_parameters(url: &mut Url, files: Files) -> Result<Option<Vec<u8>>, Strin
             "it has a #fragment: certificates are always checked; name a private CA with ?ca=/path/ca.pem".into()
         );
     }
-    let mut ca = None;
+    let mut paths = TlsPaths::default();
     for (key, value) in url.query_pairs() {
         if !known.contains(&key.as_ref()) {
             let list = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             return Err(format!("parameter {key:?} is not known with {}; known are: {list}", url.scheme()));
         }
-        if key == "ca" {
-            ca = Some(PathBuf::from(value.as_ref()));
-        }
+        paths.take(&key, &value);
     }
-    let Some(path) = ca else { return Ok(None) };
-    url.set_query(None);
-    if files == Files::Read { read_ca(&path).map(Some) } else { Ok(None) }
-}
-
-fn read_ca(path: &std::path::Path) -> Result<Vec<u8>, String> {
-    let pem = std::fs::read(path).map_err(|error| format!("cannot read the CA file {}: {error}", path.display()))?;
-    let marker = b"-----BEGIN CERTIFICATE-----";
-    if pem.windows(marker.len()).any(|window| window == marker) {
-        Ok(pem)
-    } else {
-        Err(format!("the CA file {} holds no certificate in PEM form", path.display()))
-    }
-}
-
-fn client(info: ConnectionInfo, ca: Option<&[u8]>) -> Result<Client, String> {
-    match ca {
-        None => Client::open(info),
-        Some(pem) => {
-            let certificates = TlsCertificates { client_tls: None, root_cert: Some(pem.to_vec()) };
-            Client::build_with_tls(info, certificates)
-        }
-    }
-    .map_err(|error| told(&error))
+    paths.check()?;
+    Ok(paths)
 }
 
 /// The client library's reason as a lowercase fragment. Its messages about urls hold nothing of the url.
@@ -232,6 +192,7 @@ mod tests {
             "redis://user:hunter2@h?protocol=resp3",
             "redis://user:hunter2@h#insecure",
             "rediss://user:hunter2@h?ca=/nowhere/ca.pem",
+            "rediss://user:hunter2@h?cert=/nowhere/cert.pem",
             "redis+unix:///s?pass=hunter2&sentinel=1",
             "redis://user:hunter2@h:port",
             "redis://user:hunter2@0.0.0.0",
@@ -246,6 +207,8 @@ mod tests {
     fn a_refusal_names_the_way_out() {
         assert!(refused("redis://h?tls=1").contains("\"tls\" is not known"));
         assert!(refused("rediss://h?ca=/nowhere/ca.pem").contains("/nowhere/ca.pem"));
+        assert!(refused("rediss://h?cert=/etc/c.pem").contains("?cert=/path/cert.pem&key=/path/key.pem"));
+        assert!(refused("rediss://h?crt=/etc/c.pem").contains("known are: ca, cert, key"));
         assert!(refused("rediss://h#insecure").contains("?ca="));
         assert!(refused("redis://user@h").contains("user:password"));
     }

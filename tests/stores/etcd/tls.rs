@@ -34,6 +34,13 @@ async fn a_server_with_an_unknown_ca_is_refused_and_the_way_out_is_told() {
 }
 
 #[tokio::test]
+async fn a_certificate_that_signed_itself_is_trusted_where_the_url_names_it() {
+    let files = TlsFiles::self_signed();
+    let server = EtcdServer::start_with_tls(files.dir(), false);
+    granted(&open(&url(&server, &files.trusted())).await, &request(&slot_of("a"), 1)).await;
+}
+
+#[tokio::test]
 async fn a_port_without_tls_is_told() {
     let (server, files) = start(false);
     let plain = url(&server, &format!("?ca={}", files.ca().display()))

@@ -1,4 +1,4 @@
-//! A cluster that speaks TLS, and a user with no more rights than the page on stores lists.
+//! A cluster that speaks TLS and wants certificates, and a user with no more rights than the page on stores lists.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn a_cluster_is_used_over_tls_by_a_user_with_the_documented_rights_alone()
     rules.extend(["+cluster|slots", "+asking"].map(str::to_owned));
     group.servers.iter().for_each(|server| server.allow(&rules));
     let hosts: Vec<_> = group.ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
-    let url = format!("rediss+cluster://cronward:secret@{}?ca={}", hosts.join(","), files.ca().display());
+    let url = format!("rediss+cluster://cronward:secret@{}{}&{}", hosts.join(","), files.trusted(), files.identity());
     let store = open(&url).await;
     let mut hints = store.subscribe();
     assert_eq!(tokio::time::timeout(PATIENCE, hints.recv()).await.unwrap().unwrap(), Wake::Resync);

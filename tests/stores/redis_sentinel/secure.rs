@@ -18,7 +18,7 @@ async fn open(url: &str) -> RedisStore {
     RedisStore::open(url, options).await.unwrap()
 }
 
-/// A master, its replica and three sentinels; whoever talks to one of them does so over TLS.
+/// A master, its replica and three sentinels; whoever talks to one of them does so over TLS, with a certificate.
 struct SecureGroup {
     master: RedisServer,
     replica: (RedisServer, u16),
@@ -27,7 +27,7 @@ struct SecureGroup {
 
 impl SecureGroup {
     fn start(files: &Path) -> Self {
-        let config = [("tls-replication", "yes"), ("repl-diskless-sync-delay", "0")];
+        let config = [("tls-replication", "yes"), ("repl-diskless-sync-delay", "0"), ("tls-auth-clients", "yes")];
         let (master, port) = RedisServer::start_with_tls_and(files, &config);
         let replica = RedisServer::start_with_tls_and(files, &config);
         replica.0.command(&["REPLICAOF", "127.0.0.1", &port.to_string()]);
@@ -35,6 +35,7 @@ impl SecureGroup {
         let monitor = format!("mymaster 127.0.0.1 {port} 2");
         let watch = [
             ("tls-replication", "yes"),
+            ("tls-auth-clients", "yes"),
             ("sentinel monitor", &*monitor),
             ("sentinel down-after-milliseconds", "mymaster 2000"),
             ("sentinel failover-timeout", "mymaster 10000"),
@@ -84,7 +85,7 @@ async fn a_failover_is_followed_over_tls_by_users_with_the_documented_rights_alo
     let files = TlsFiles::make();
     let mut group = SecureGroup::start(files.dir());
     group.allow_only_what_is_documented(&["+wait"]);
-    let store = open(&group.url(&format!("&wait=1&ca={}", files.ca().display()))).await;
+    let store = open(&group.url(&format!("&wait=1&ca={}&{}", files.ca().display(), files.identity()))).await;
     let mut hints = store.subscribe();
     hears(&mut hints, |wake| *wake == Wake::Resync).await;
     let lease = granted(&store, &request(&slot_of("before"), 1)).await;

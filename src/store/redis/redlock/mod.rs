@@ -122,13 +122,15 @@ mod tests {
     }
 
     #[test]
-    fn every_master_gets_the_login_the_database_and_the_ca() {
+    fn every_master_gets_the_login_the_database_and_the_files_of_tls() {
         let target = QuorumTarget::parse("redlock://u:p%2Fw@a,b:7000,[::1]/2?longest_lease=5m").unwrap();
         let masters = ["redis://u:p%2Fw@a:6379/2", "redis://u:p%2Fw@b:7000/2", "redis://u:p%2Fw@[::1]:6379/2"];
         assert_eq!(target.masters, masters);
         assert_eq!((target.quorum.majority(), target.longest_lease.as_secs()), (2, 300));
         let target = QuorumTarget::parse("redlocks://a,b,c?ca=/etc/a%20b.pem").unwrap();
         assert_eq!(target.masters[0], "rediss://a:6379/?ca=/etc/a%20b.pem");
+        let target = QuorumTarget::parse("redlocks://a,b,c?key=/k.pem&cert=/c.pem&ca=/a.pem").unwrap();
+        assert_eq!(target.masters[2], "rediss://c:6379/?ca=/a.pem&cert=/c.pem&key=/k.pem");
     }
 
     #[test]

@@ -27,6 +27,7 @@ use crate::store::sql::queues::LocksWrite;
 use crate::store::sql::server::{Dialect, Sent, ServerPlace, ServerSession, ServerStore, ServerTexts, millis};
 use crate::store::sql::session::{Columns, Session, Texts, Value, statements, values};
 use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
+use crate::store::tls::TlsWords;
 use crate::store::{
     Capability, ErrorKind, Finding, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Wake, Wakeups,
 };
@@ -116,6 +117,13 @@ impl Dialect for MySql {
     const SCHEMA: &'static str = include_str!("schema.sql");
 
     const TLS: &'static str = "TLS failed: check ssl-mode, and name the CA of its certificate with ssl-ca";
+
+    const TLS_WORDS: TlsWords = TlsWords {
+        ca: "ssl-ca=/path/ca.pem",
+        identity: "ssl-cert=/path/cert.pem&ssl-key=/path/key.pem",
+        plain: "ssl-mode=disabled",
+        takes_self_signed: false,
+    };
 
     const STRANGER: &'static str = "what answers there is not MySQL, or broke off";
 

@@ -27,6 +27,7 @@ use crate::store::sql::row;
 use crate::store::sql::server::{Dialect, Sent, ServerPlace, ServerSession, ServerStore, ServerTexts, millis};
 use crate::store::sql::session::{Columns, Session, Texts, statements, values};
 use crate::store::sql::slots::{NO_TURN, Scope, SlotWrite};
+use crate::store::tls::TlsWords;
 use crate::store::{
     Capability, ErrorKind, Finding, Migration, OpenError, Reach, Store, StoreClock, StoreOptions, Wake, Wakeups,
 };
@@ -125,6 +126,13 @@ impl Dialect for Postgres {
     const SCHEMA: &'static str = include_str!("schema.sql");
 
     const TLS: &'static str = "TLS failed: check sslmode, and name the CA of its certificate with sslrootcert";
+
+    const TLS_WORDS: TlsWords = TlsWords {
+        ca: "sslrootcert=/path/ca.pem",
+        identity: "sslcert=/path/cert.pem&sslkey=/path/key.pem",
+        plain: "sslmode=disable",
+        takes_self_signed: false,
+    };
 
     const STRANGER: &'static str = "what answers there is not PostgreSQL, or broke off";
 

@@ -37,6 +37,7 @@ use crate::store::sql::row;
 use crate::store::sql::session::{Driver, Session, Texts, Why, statements};
 use crate::store::sql::slots::{Scope, SlotWrite};
 use crate::store::sql::tables_are_missing;
+use crate::store::tls::{TlsFault, TlsWords};
 use crate::store::{Capability, ErrorKind, Finding, Migration, OpenError, StoreOptions, Wake, Wakeups, redact};
 use crate::text::message;
 use place::{refused, take_access};
@@ -97,8 +98,11 @@ pub(super) trait Dialect: Debug + Send + Sync + Sized + 'static {
     /// Makes the tables; the version is written last.
     const SCHEMA: &'static str;
 
-    /// What to do where TLS fails.
+    /// What to do where TLS cannot be used at all.
     const TLS: &'static str;
+
+    /// How the url names what TLS needs.
+    const TLS_WORDS: TlsWords;
 
     /// What is wrong where something else answers.
     const STRANGER: &'static str;
@@ -189,9 +193,11 @@ const SHOWN: usize = 160;
 
 /// What an error means, with the server's own words behind.
 pub(super) fn meaning<D: Dialect>(error: &sqlx::Error) -> (ErrorKind, String) {
+    if let Some(fault) = TlsFault::of(error, &D::TLS_WORDS) {
+        return (fault.kind, fault.message);
+    }
     let (kind, advice) = D::answered(error).unwrap_or_else(|| match error {
         sqlx::Error::Tls(_) => (ErrorKind::Unsupported, D::TLS),
-        sqlx::Error::Io(error) if error.to_string().contains("certificate") => (ErrorKind::Unsupported, D::TLS),
         sqlx::Error::Protocol(_) => (ErrorKind::Unsupported, D::STRANGER),
         sqlx::Error::ColumnDecode { .. } | sqlx::Error::ColumnNotFound(_) | sqlx::Error::RowNotFound => {
             (ErrorKind::Corrupt, "a row is not as cronward writes it")
