@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Installs the servers and tools that the tests start: redis-server, PostgreSQL, MariaDB, etcd, ZooKeeper, faketime,
 # Debian's cron, the shells that completion is tried in: zsh, fish, Prometheus with its promtool, by which metrics and alerts are judged, and a
-# mail server that takes what is sent and keeps nothing.
+# mail server that takes what is sent and keeps nothing, and PgBouncer.
 # Installs only what is missing, never starts a system service, changes nothing when all is there.
 set -euo pipefail
 
 declare -A package_of=(
     [redis-server]=redis-server [faketime]=faketime [initdb]=postgresql [mariadbd]=mariadb-server
     [etcd]=etcd-server [java]=zookeeper [cron]=cron [zsh]=zsh [fish]=fish
-    [promtool]=prometheus [prometheus]=prometheus [aiosmtpd]=python3-aiosmtpd
+    [pgbouncer]=pgbouncer [promtool]=prometheus [prometheus]=prometheus [aiosmtpd]=python3-aiosmtpd
 )
 # ZooKeeper's program is a script of its own; its package brings the Java that runs it.
 package_of[/usr/share/zookeeper/bin/zkServer.sh]=zookeeper

@@ -13,7 +13,7 @@ use crate::config::value::{Entry, nearest};
 use crate::config::{Diagnostic, NodeConfig, Severity, StoreConfig, secrets};
 use crate::drive::MAX_RUNNING;
 use crate::job::{Namespace, NodeName};
-use crate::store::{Advice, SCHEMES, UrlFault, check_url, shown_scheme};
+use crate::store::{Advice, EMBEDDED, SCHEMES, UrlFault, check_url, shown_scheme};
 
 const NODE: &[&str] = &["name", "labels", "drain", "journal", "max_running"];
 /// Of `[http]`.
@@ -114,13 +114,25 @@ fn namespace(section: &Section<'_>) -> Option<Namespace> {
 /// A file with a url in it holds little else.
 const LARGEST: u64 = 64 * 1024;
 
-/// The url in a `url_file`: its first line.
+/// The url in a `url_file`: its first line, without the mark with which some editors begin a file.
 ///
 /// # Errors
 /// Why there is none, without the path and without the url.
 pub fn read_url_file(path: &Path) -> Result<String, String> {
     let text = read_text(path, LARGEST)?;
-    Ok(text.lines().next().unwrap_or("").trim().to_owned())
+    let line = text.trim_start_matches('\u{feff}').lines().next().unwrap_or("").trim();
+    if is_assignment(line) {
+        return Err("has NAME=url in its first line, as a file of variables has: write the url alone".to_owned());
+    }
+    Ok(line.to_owned())
+}
+
+/// `STORE_URL=redis://…`. No url and no secret looks so.
+fn is_assignment(line: &str) -> bool {
+    let Some((name, value)) = line.strip_prefix("export ").unwrap_or(line).split_once('=') else { return false };
+    let value = value.trim_start_matches(['"', '\'']);
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    is_name && (value.contains("://") || value.starts_with(EMBEDDED))
 }
 
 /// The store's url, if the file names one, and the file that it was read from.
@@ -194,4 +206,31 @@ fn unknown(entry: &Entry<'_>, what: &str, scheme: &str) {
         None => format!("known schemes: {list}"),
     };
     entry.refuse("bad-url", &message, hint);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_from(content: &str) -> Result<String, String> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), content).unwrap();
+        read_url_file(file.path())
+    }
+
+    #[test]
+    fn the_url_of_a_file_is_read_behind_the_mark_of_an_editor() {
+        assert_eq!(read_from("\u{feff}redis://h\r\n").unwrap(), "redis://h");
+        for secret in ["redis://u:a=b@h?x=1", "sqlite:/a=b", "whsec_c2VjcmV0==", "a=b"] {
+            assert_eq!(read_from(secret).unwrap(), secret);
+        }
+    }
+
+    #[test]
+    fn a_file_of_variables_is_refused_without_its_secret() {
+        for line in ["STORE_URL=redis://u:hunter2@h", "export URL='redis://u:hunter2@h'", "A=\"sqlite:/hunter2\""] {
+            let error = read_from(line).unwrap_err();
+            assert!(error.contains("write the url alone") && !error.contains("hunter2"), "{error}");
+        }
+    }
 }

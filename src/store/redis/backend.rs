@@ -85,11 +85,13 @@ impl Backend for RedisBackend {
 
     fn client_command(&self, location: &str, namespace: &Namespace, slot: &Slot) -> Vec<String> {
         // What `-u` takes: no socket, and not several servers.
-        if !["redis", "rediss"].contains(&scheme(location)) {
-            return Vec::new();
-        }
+        let program = match scheme(location) {
+            "redis" | "rediss" => "redis-cli",
+            "valkey" | "valkeys" => "valkey-cli",
+            _ => return Vec::new(),
+        };
         let mark = (self.keys)(namespace).slot(slot).mark;
-        ["redis-cli", "-u", location, "GET", &mark].map(str::to_owned).to_vec()
+        [program, "-u", location, "GET", &mark].map(str::to_owned).to_vec()
     }
 }
 
@@ -153,8 +155,8 @@ fn names(keys: &Keys, slot: &Slot) -> Vec<(String, KeptPart)> {
 
 fn of_host(url: &str) -> String {
     match scheme(url) {
-        "redis+unix" => {
-            "write redis+unix:///path/to/socket, with ?db=0&user=USER&pass=PASSWORD if it needs them".to_owned()
+        scheme @ ("redis+unix" | "valkey+unix") => {
+            format!("write {scheme}:///path/to/socket, with ?db=0&user=USER&pass=PASSWORD if it needs them")
         }
         scheme => format!("write {scheme}://HOST:6379/0, with USER:PASSWORD@ before the host if it needs them"),
     }

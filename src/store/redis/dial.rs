@@ -5,9 +5,11 @@ use std::time::Duration;
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{AsyncConnectionConfig, Client, ConnectionAddr, RedisConnectionInfo, RedisError};
 
+use super::fault::SERVERS;
 use super::link::is_answer;
+use super::remote::Remote;
 use super::target::Target;
-use super::tls::{self, Remote};
+use super::tls;
 use crate::store::tls::TlsFault;
 
 impl Target {
@@ -46,15 +48,22 @@ impl Target {
         }
     }
 
-    /// The error of a connection that broke before the first answer, with the reason where the port turns out to speak TLS.
+    /// The error of a connection that broke before the first answer, with the reason where the port turns out to speak TLS, or
+    /// to be that of a proxy, which closes the connection at a command that it does not know.
     pub(super) async fn explain(&self, error: RedisError, limit: Duration) -> RedisError {
         if self.tls.is_some() || is_answer(&error) || error.is_timeout() || error.is_connection_refusal() {
             return error;
         }
         let Some(remote) = self.remote() else { return error };
-        if tls::is_spoken_at(remote, limit / 2).await {
+        if tls::is_spoken_at(remote, limit / 4).await {
             let fault = TlsFault::tls_port("rediss:// instead of redis://");
             return RedisError::from(std::io::Error::other(fault));
+        }
+        if tokio::time::timeout(limit / 4, remote.answers_ping()).await.is_ok() {
+            let proxy = format!(
+                "it answers PING and closed the connection at the first other command, as a proxy does: {SERVERS}"
+            );
+            return RedisError::from(std::io::Error::other(proxy));
         }
         error
     }

@@ -18,6 +18,9 @@ use crate::store::{Applied, ErrorKind, Op, StoreError};
 /// The longest foreign text that becomes part of a message.
 const SHOWN: usize = 160;
 
+/// What to do where a proxy answers.
+pub(super) const SERVERS: &str = "proxies are not supported, name the servers themselves (docs/stores.md)";
+
 struct RedisFault {
     kind: ErrorKind,
     applied: Applied,
@@ -158,6 +161,10 @@ fn other(code: &str, detail: &str) -> RedisFault {
         let message = format!("a request is larger than it takes: {}", one_line(detail));
         return RedisFault { kind: ErrorKind::Content, applied: Applied::No, message };
     }
+    if lower.contains("unsupported command") {
+        let text = format!("a proxy answers there ({}): {SERVERS}", one_line(detail));
+        return no(ErrorKind::Unsupported, &text);
+    }
     // Inside a script, something that was not foreseen: it may have written before.
     let applied = if lower.contains("script") { Applied::Maybe } else { Applied::No };
     RedisFault { kind: ErrorKind::Unsupported, applied, message: format!("it answers {code}: {}", one_line(detail)) }
@@ -235,6 +242,7 @@ mod tests {
                 No,
                 "no password",
             ),
+            ("ERR", "unsupported command 'evalsha'", Unsupported, No, "proxies are not supported"),
             ("ERR", "unknown command `EVALSHA`, with args beginning with:", Unsupported, No, "unknown command"),
             ("ERR", "Unknown Redis command called from script", Unsupported, Maybe, "Unknown Redis command"),
             (

@@ -324,10 +324,18 @@ async fn greet(connection: &mut MultiplexedConnection, login: &Login) -> Result<
     }
     let Some(naming) = naming else { return Ok(()) };
     match connection.send_packed_command(&naming).await?.extract_error() {
-        // The name is a courtesy to whoever reads CLIENT LIST; a user who may not set it goes without.
-        Err(error) if error.code() != Some("NOPERM") => Err(error),
+        // The name is a courtesy to readers of CLIENT LIST: a connection that may not set it goes without.
+        Err(error) if !forbids_command(&error) => Err(error),
         _ => Ok(()),
     }
+}
+
+/// True where the user may not run the command, or the server has it not (`rename-command CLIENT ""`, and some proxies).
+fn forbids_command(error: &RedisError) -> bool {
+    let detail = error.detail().unwrap_or("").to_lowercase();
+    let is_missing =
+        ["unknown command", "unknown subcommand", "unsupported command"].iter().any(|text| detail.contains(text));
+    error.code() == Some("NOPERM") || is_missing
 }
 
 /// A server may have been the master when the sentinels were asked and be none by now.

@@ -59,7 +59,7 @@ impl<'a> Members<'a> {
             hosts.ok_or_else(|| refuse("one of its servers is no host: write host:port,host:port".to_owned()))?;
         let parameters = query.split('&').filter(|part| !part.is_empty());
         let parameters: Vec<_> = parameters.map(|part| part.split_once('=').unwrap_or((part, ""))).collect();
-        let tls = scheme.starts_with("rediss") || scheme == "redlocks";
+        let tls = ["rediss", "valkeys", "redlocks"].iter().any(|of_tls| scheme.starts_with(of_tls));
         let of_tls: &[&str] = if tls { &TlsPaths::PARAMETERS } else { &[] };
         let known = [known, of_tls].concat();
         if let Some((name, _)) = parameters.iter().find(|(name, _)| !known.contains(name)) {

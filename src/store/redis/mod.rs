@@ -32,6 +32,7 @@ mod processes;
 mod records;
 #[cfg(feature = "redis-redlock")]
 mod redlock;
+mod remote;
 #[cfg(feature = "redis-sentinel")]
 mod replicas;
 mod route;

@@ -13,7 +13,7 @@ use super::link::Endpoint;
 use super::link::Link;
 use super::route::Route;
 use super::script::{Args, Script};
-use super::target::Target;
+use super::target::{Target, as_redis};
 use super::wake::Listener;
 use crate::slot::{Lease, Slot};
 #[cfg(feature = "redis-cluster")]
@@ -48,7 +48,8 @@ impl RedisStore {
         // Another part of the process may have chosen first; its choice is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = format!("cronward:{}", options.namespace);
-        let scheme = url.split_once("://").map_or("", |(scheme, _)| scheme);
+        let known = as_redis(url);
+        let scheme = known.split_once("://").map_or("", |(scheme, _)| scheme);
         #[cfg_attr(not(feature = "redis-cluster"), expect(unused_mut, reason = "a cluster has names of its own"))]
         let mut keys = Keys::new(&options.namespace);
         #[cfg(feature = "redis-sentinel")]

@@ -4,9 +4,11 @@
 //! - `rediss://…` the same over TLS, trusting the system's roots, or only the CA file in `?ca=/path/ca.pem`; with a
 //!   certificate of its own by `?cert=/path/cert.pem&key=/path/key.pem`
 //! - `redis+unix:///path/to/socket[?db=0&user=…&pass=…]`
+//! - `valkey://…`, `valkeys://…` and so on: the same
 //!
 //! Anything else in a url is refused rather than ignored: an unknown parameter is a misspelt one.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use redis::io::tcp::{TcpSettings, socket2::TcpKeepalive};
@@ -66,6 +68,14 @@ impl Login {
     }
 }
 
+/// The url as one of Redis: a scheme of Valkey means what that of Redis does.
+pub(super) fn as_redis(url: &str) -> Cow<'_, str> {
+    match url.strip_prefix("valkey").filter(|rest| rest.starts_with([':', '+', 's'])) {
+        Some(rest) => Cow::Owned(format!("redis{rest}")),
+        None => Cow::Borrowed(url),
+    }
+}
+
 /// Refuses the url of one server for its text.
 pub(super) fn check(url: &str) -> Result<(), OpenError> {
     Target::parse(url, "", Files::Unread).map(drop)
@@ -75,7 +85,8 @@ impl Target {
     /// Reads a url. `name` is what the connection calls itself in CLIENT LIST.
     pub(super) fn parse(text: &str, name: &str, files: Files) -> Result<Self, OpenError> {
         let refuse = |message: String| OpenError::Url { url: redact(text), message };
-        let mut url = Url::parse(text).map_err(|error| refuse(format!("{error}: write redis://host:6379")))?;
+        let mut url =
+            Url::parse(&as_redis(text)).map_err(|error| refuse(format!("{error}: write redis://host:6379")))?;
         if url.scheme() != "redis+unix" && url.host_str().is_none_or(str::is_empty) {
             return Err(refuse("it names no host: write redis://host:6379".to_owned()));
         }
@@ -170,6 +181,9 @@ mod tests {
             "redis://[::1]:7000",
             "rediss://h",
             "redis+unix:///run/redis.sock",
+            "valkey://user:secret@h:7000/3",
+            "valkeys://h",
+            "valkey+unix:///run/valkey.sock?db=2",
             "redis+unix:///run/redis.sock?db=2&user=u&pass=secret",
         ] {
             assert!(Target::parse(url, "test", Files::Read).is_ok(), "{url}: {}", refused(url));
@@ -182,6 +196,21 @@ mod tests {
         assert_eq!(target.login.user.as_deref(), Some("us@er"));
         assert_eq!(target.login.password.as_deref(), Some("p/w"));
         assert_eq!(target.login.db, 3);
+    }
+
+    #[test]
+    fn a_scheme_of_valkey_means_what_that_of_redis_does() {
+        for (valkey, redis) in [
+            ("valkey://h", "redis://h"),
+            ("valkeys://h", "rediss://h"),
+            ("valkeys+cluster://a,b", "rediss+cluster://a,b"),
+            ("valkey+sentinel://a/m", "redis+sentinel://a/m"),
+            ("redis://valkey", "redis://valkey"),
+        ] {
+            assert_eq!(as_redis(valkey), redis);
+        }
+        let target = |url| Target::parse(url, "test", Files::Unread).unwrap();
+        assert!(target("valkeys://h").tls.is_some() && target("valkey://h").tls.is_none());
     }
 
     #[test]

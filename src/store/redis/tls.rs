@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::select_ok;
-use redis::io::tcp::{TcpSettings, socket2::SockRef};
 use rustls::client::ResolvesClientCert;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -18,6 +16,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::remote::Remote;
 use crate::store::tls::{TlsContents, TlsFault, TlsPaths, TlsWords, trusting};
 
 /// The words of a url of Redis.
@@ -27,14 +26,6 @@ pub(super) const WORDS: TlsWords = TlsWords {
     plain: "redis:// instead of rediss://",
     takes_self_signed: true,
 };
-
-/// Where a server listens, and how sockets are set.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Remote<'a> {
-    pub(super) host: &'a str,
-    pub(super) port: u16,
-    pub(super) settings: &'a TcpSettings,
-}
 
 /// Refuses files that cannot be used.
 pub(super) fn check(paths: &TlsPaths) -> Result<(), String> {
@@ -63,7 +54,7 @@ pub(super) async fn is_spoken_at(remote: Remote<'_>, limit: Duration) -> bool {
     let Ok(config) = builder() else { return false };
     let config = config.with_root_certificates(RootCertStore::empty()).with_no_client_auth();
     let shaking = async {
-        let stream = tcp(remote).await?;
+        let stream = remote.connect().await?;
         TlsConnector::from(Arc::new(config)).connect(server_name(remote.host)?, stream).await
     };
     match tokio::time::timeout(limit, shaking).await {
@@ -108,30 +99,17 @@ fn system_roots() -> RootCertStore {
 /// the port is asked in plain text what it is.
 async fn shake_hands(remote: Remote<'_>, config: ClientConfig, limit: Duration) -> io::Result<TlsStream<TcpStream>> {
     let name = server_name(remote.host)?;
-    let stream = tcp(remote).await?;
+    let stream = remote.connect().await?;
     let shaking = TlsConnector::from(Arc::new(config)).connect(name, stream);
     tokio::pin!(shaking);
     let shaken = match tokio::time::timeout(limit / 2, &mut shaking).await {
         Ok(shaken) => shaken,
         Err(_) => tokio::select! {
             shaken = &mut shaking => shaken,
-            () = answer_in_plain_text(remote) => return Err(invalid(TlsFault::plain_port(&WORDS))),
+            () = remote.answers_ping() => return Err(invalid(TlsFault::plain_port(&WORDS))),
         },
     };
     shaken.map_err(|error| TlsFault::of(&error, &WORDS).map_or(error, invalid))
-}
-
-/// Ends when the port answers a PING that is not encrypted; never where it does not. No password is sent.
-async fn answer_in_plain_text(remote: Remote<'_>) {
-    let asked = async {
-        let mut stream = tcp(remote).await?;
-        stream.write_all(b"PING\r\n").await?;
-        stream.read_u8().await
-    };
-    // `+PONG`, or `-NOAUTH`, `-ERR`.
-    if !matches!(asked.await, Ok(b'+' | b'-')) {
-        std::future::pending::<()>().await;
-    }
 }
 
 /// With TLS 1.3 a server looks at the certificate of the client after the handshake. Waits for the answer to one command,
@@ -168,22 +146,6 @@ impl ResolvesClientCert for IdentityRequest {
     fn has_certs(&self) -> bool {
         self.resolver.has_certs()
     }
-}
-
-/// A connection to the first address of the host that takes one.
-async fn tcp(remote: Remote<'_>) -> io::Result<TcpStream> {
-    let addresses = tokio::net::lookup_host((remote.host, remote.port)).await?;
-    let attempts: Vec<_> = addresses.map(|address| Box::pin(TcpStream::connect(address))).collect();
-    if attempts.is_empty() {
-        return Err(io::Error::new(IoErrorKind::NotFound, "the host has no address"));
-    }
-    let (stream, _) = select_ok(attempts).await?;
-    let (socket, settings) = (SockRef::from(&stream), remote.settings);
-    socket.set_tcp_nodelay(settings.nodelay())?;
-    settings.keepalive().map_or(Ok(()), |keepalive| socket.set_tcp_keepalive(keepalive))?;
-    #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(settings.user_timeout())?;
-    Ok(stream)
 }
 
 fn server_name(host: &str) -> io::Result<ServerName<'static>> {

@@ -24,6 +24,7 @@ mod memory;
 mod messages;
 mod outages;
 mod outputs;
+mod proxies;
 mod scripts;
 mod tls;
 mod wakeups;

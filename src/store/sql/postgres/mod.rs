@@ -162,12 +162,18 @@ impl Dialect for Postgres {
     fn options(url: &Url) -> Result<PgConnectOptions, String> {
         Self::check(url)?;
         let options = PgConnectOptions::from_url(url).map_err(|_| wrong())?;
+        // No fraction is read, and poolers refuse this parameter.
+        let options = options.extra_float_digits(None);
         let named = url.query_pairs().any(|(name, _)| name == "application_name");
         Ok(if named { options } else { options.application_name("cronward") })
     }
 
     fn answered(error: &sqlx::Error) -> Option<(ErrorKind, &'static str)> {
-        code(error).map(|code| answered(&code))
+        match error {
+            // A hint to another client of the same server connection.
+            sqlx::Error::Protocol(text) if text.contains("NotificationResponse") => Some(POOLED),
+            _ => code(error).map(|code| answered(&code)),
+        }
     }
 
     fn sent(error: &sqlx::Error) -> Sent {
@@ -315,6 +321,12 @@ fn sent(error: &sqlx::Error) -> Sent {
     }
 }
 
+/// A pooler that gives one connection of the server to several clients, one transaction each.
+const POOLED: (ErrorKind, &str) = (
+    ErrorKind::Unsupported,
+    "a pooler (PgBouncer) shares one server connection among its clients: set pool_mode = session, or name the server itself",
+);
+
 /// What each code means.
 fn answered(code: &str) -> (ErrorKind, &'static str) {
     use ErrorKind::{Content, Corrupt, Denied, Overloaded, ReadOnly, Timeout, Unavailable, Unsupported};
@@ -326,8 +338,13 @@ fn answered(code: &str) -> (ErrorKind, &'static str) {
         "25006" => (ReadOnly, "it takes no writes, as a standby does: name the primary in the url"),
         "3D000" => (Unsupported, "there is no such database: create it, or name another in the url"),
         "3F000" | "42P01" => (Unsupported, "its tables are missing: run `cronward migrate`"),
-        "53300" => (Overloaded, "it has no room for one more connection: raise max_connections"),
+        "53300" => (
+            Overloaded,
+            "it has no room for one more connection: raise max_connections (100 by default; a daemon has up to 9)",
+        ),
         "53100" => (Overloaded, "its disk is full"),
+        // A statement that another client prepared, and one that it did not.
+        "42P05" | "26000" => POOLED,
         "40001" | "40P01" => (Overloaded, "too many others change the same at the same time"),
         "57014" | "55P03" | "25P03" => (Timeout, "it gave the statement up: it is slow, or somebody keeps a lock"),
         "22001" | "22021" | "22P05" | "54000" => {
@@ -424,6 +441,8 @@ mod tests {
             ("57P03", Unavailable),
             ("08006", Unavailable),
             ("XX000", Unavailable),
+            ("42P05", Unsupported),
+            ("26000", Unsupported),
             ("42703", Corrupt),
             ("22P02", Corrupt),
             ("", Corrupt),

@@ -15,6 +15,7 @@ mod dialect;
 #[cfg(feature = "daemon")]
 mod doctor;
 mod outages;
+mod pooler;
 #[path = "../suite/mod.rs"]
 mod suite;
 mod wakeups;
