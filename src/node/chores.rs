@@ -2,8 +2,8 @@
 //! in a task of its own, so that a slow store never delays a tick, and reports back to the loop.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use crate::clock::{Clock, Now};
 use crate::job::NodeName;
 use crate::node::action::{Looked, Question, Report};
+use crate::node::drift::{DefinitionDrift, DriftReport};
 use crate::observe::Notebook;
 use crate::store::{
     Applied, ErrorKind, HeartbeatReply, NodeEntry, NodeReport, Op, Store, StoreError, handover, inspect_each,
@@ -28,6 +29,8 @@ pub(super) struct Chores {
     pub(super) outbox: mpsc::UnboundedSender<Report>,
     /// The store has refused a whole report.
     pub(super) shortened: Arc<AtomicBool>,
+    /// What other nodes define differently.
+    pub(super) drift: Arc<Mutex<DefinitionDrift>>,
 }
 
 impl Chores {
@@ -52,6 +55,7 @@ impl Chores {
             Question::Heartbeat { mut report, looks } => {
                 let nodes = if looks { self.answered(Op::Nodes, self.store.nodes()).await.ok() } else { None };
                 let looked = nodes.map(|(now, nodes)| {
+                    self.warn_of_drift(&report, &nodes, now);
                     let left = handover::left(&nodes, (&report.name, &report.instance), now);
                     let forgotten = !nodes.iter().any(|entry| entry.report.name == report.name);
                     Looked { namesake: namesake(&report, nodes, now), forgotten, left }
@@ -101,6 +105,17 @@ impl Chores {
                 (self.clock.now(), self.answered(Op::Heartbeat, self.store.heartbeat(&report)).await)
             }
             reply => (sent, reply),
+        }
+    }
+
+    fn warn_of_drift(&self, own: &NodeReport, nodes: &[NodeEntry], now: DateTime<Utc>) {
+        let mut drift = self.drift.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(DriftReport { nodes, jobs }) = drift.look(own, nodes, now) {
+            tracing::warn!(
+                nodes,
+                jobs,
+                "live nodes define jobs differently: give every node one file, and each cluster its own [store] namespace"
+            );
         }
     }
 
@@ -189,7 +204,15 @@ mod tests {
         let (outbox, _) = mpsc::unbounded_channel();
         let (clock, node) = (Arc::new(clock) as Arc<dyn Clock>, NodeName::new("a").unwrap());
         let notes = Arc::new(Notebook::new(Arc::clone(&clock), node.clone(), "i1"));
-        let chores = Chores { store: Arc::new(memory), node, clock, notes, outbox, shortened: Arc::default() };
+        let chores = Chores {
+            store: Arc::new(memory),
+            node,
+            clock,
+            notes,
+            outbox,
+            shortened: Arc::default(),
+            drift: Arc::default(),
+        };
         let slots = ["billing", "mail"].map(|job| Slot::parse(job, "2026-11-21T12Z", "2026-11-21T13Z").unwrap());
         let looked = chores.answer(Question::Look(slots.to_vec())).await;
         let Some(Report::Looked(Ok(records))) = looked else { panic!("{looked:?}") };
@@ -206,7 +229,8 @@ mod tests {
         let (outbox, _) = mpsc::unbounded_channel();
         let (clock, node) = (Arc::new(clock) as Arc<dyn Clock>, NodeName::new("a").unwrap());
         let notes = Arc::new(Notebook::new(Arc::clone(&clock), node.clone(), "i1"));
-        let chores = Chores { store, node, clock, notes, outbox, shortened: Arc::default() };
+        let drift = Arc::default();
+        let chores = Chores { store, node, clock, notes, outbox, shortened: Arc::default(), drift };
         let labels = BTreeMap::from([("zone".to_owned(), "eu".to_owned())]);
         let whole = NodeReport { labels, ..report("i1", "2026-11-21T12:00:00Z") };
         for _ in 0..2 {

@@ -155,7 +155,15 @@ impl Node {
         let heart = Heart::start().await?;
         let (outbox, mut reports) = mpsc::unbounded_channel();
         let (store, notes, node) = (Arc::clone(&self.ports.store), Arc::clone(&self.notes), self.name.clone());
-        let chores = Chores { store, node, clock: self.time.uncorrected(), notes, outbox, shortened: Arc::default() };
+        let chores = Chores {
+            store,
+            node,
+            clock: self.time.uncorrected(),
+            notes,
+            outbox,
+            shortened: Arc::default(),
+            drift: Arc::default(),
+        };
         let mut wakeups = self.ports.store.subscribe();
         let mut commands = Some(commands);
         let clock = Arc::clone(&self.ports.clock);

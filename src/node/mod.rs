@@ -23,6 +23,8 @@ mod chores;
 mod daemon;
 #[cfg(feature = "daemon")]
 mod digest;
+#[cfg(feature = "daemon")]
+mod drift;
 mod first_seen;
 #[cfg(test)]
 mod handover_tests;
