@@ -2,7 +2,7 @@
 
 use std::ops::{Deref, RangeInclusive};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use crate::clock::{Clock, SystemClock};
@@ -49,6 +49,8 @@ pub(super) struct Client {
     pub(super) observer: Arc<dyn Observer>,
     /// The tasks of its requests.
     pub(super) shutdown: Shutdown,
+    /// A request has waited: hints are listened for from then on.
+    pub(super) has_waited: AtomicBool,
     /// Requests that have ended.
     ended: AtomicU32,
 }
@@ -119,8 +121,9 @@ impl LocksBuilder {
         }
         let entropy = Entropy::from_system().map_err(BuildError::Random)?;
         let instance = entropy.token();
-        let (shutdown, ended) = (Shutdown::default(), AtomicU32::new(0));
-        let shared = Client { store, clock, patience, entropy, node, ttl, instance, observer, shutdown, ended };
+        let (shutdown, has_waited, ended) = (Shutdown::default(), AtomicBool::new(false), AtomicU32::new(0));
+        let shared =
+            Client { store, clock, patience, entropy, node, ttl, instance, observer, shutdown, has_waited, ended };
         Ok(Locks { shared: Arc::new(shared), owner: None, label: label.into() })
     }
 }

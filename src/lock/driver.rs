@@ -2,6 +2,7 @@
 //! It decides nothing. The caller's future only listens, so that it may be dropped anywhere.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -15,7 +16,7 @@ use crate::lock::held::{Answered, LeaseView, unknown};
 use crate::lock::report::LockReporter;
 use crate::lock::{Held, LockError, Locks, TryLockError};
 use crate::machine::{LockEnd, LockMachine, LockNews, LockReply, TrustWindow};
-use crate::resource::{Demands, LockHint, LockHold, LockHolder, LockRelease};
+use crate::resource::{Acquired, Demands, LockHint, LockHold, LockHolder, LockRelease};
 use crate::service::Standing;
 use crate::store::{LockWakeups, StoreError};
 
@@ -89,8 +90,10 @@ impl Asking {
         let told_silence = silence.subscribe();
         let (leave, lost) = (CancellationToken::new(), CancellationToken::new());
         let shared = Arc::clone(&locks.shared);
-        // Before the first ask: what is released in between is heard.
-        let hints = shared.store.listen(shared.instance);
+        // Before the first ask: what is released in between is heard. Where a waiter looks again by itself anyhow, a process listens
+        // once it has waited: one that finds its locks free needs no second connection.
+        let hears = shared.store.lock_poll().is_none() || shared.has_waited.load(Ordering::Relaxed);
+        let hints = hears.then(|| shared.store.listen(shared.instance));
         let request = locks.asking(demands, queue);
         let report = LockReporter::begin(Arc::clone(&shared.observer), &request.demands, shared.clock.now().mono);
         let machine = LockMachine::new(request, shared.patience, shared.store.lock_poll(), shared.clock.now());
@@ -107,6 +110,7 @@ impl Asking {
             _gone: lost.clone().drop_guard(),
             silence,
             report,
+            hears,
         };
         // Dropped where the client is shut down, and the asker is answered by that.
         if let Some(task) = locks.shared.shutdown.track(driver.run(hints, leave.clone())) {
@@ -172,11 +176,13 @@ struct Driver {
     _gone: DropGuard,
     silence: watch::Sender<Silence>,
     report: LockReporter,
+    /// Hints are listened for.
+    hears: bool,
 }
 
 impl Driver {
-    async fn run(mut self, hints: LockWakeups, leave: CancellationToken) {
-        let (mut hints, mut left, mut asked_to_end) = (Some(hints), false, false);
+    async fn run(mut self, mut hints: Option<LockWakeups>, leave: CancellationToken) {
+        let (mut left, mut asked_to_end) = (false, false);
         let (shared, clock) = (Arc::clone(&self.shared), Arc::clone(&self.shared.clock));
         while self.machine.ended().is_none() {
             self.carry_out();
@@ -193,8 +199,8 @@ impl Driver {
                 }
                 Some(reply) = self.asks.next() => {
                     self.hear(reply);
-                    if hints.is_none() {
-                        // Another connection took the place of the one that told of them.
+                    if hints.is_none() && self.hears {
+                        // The first request of this process that waits; or another connection took the place of the one that told of them.
                         hints = Some(self.shared.store.listen(self.shared.instance));
                         self.machine.handle_hint(clock.now(), LockHint::Resync);
                     }
@@ -238,6 +244,10 @@ impl Driver {
         let failure = |error: &StoreError| Some(error.without_source());
         match &reply {
             LockReply::Acquired(answer) => {
+                if matches!(answer, Ok(Acquired::Waiting { .. })) {
+                    self.hears = true;
+                    self.shared.has_waited.store(true, Ordering::Relaxed);
+                }
                 self.machine.poll_each(self.shared.store.lock_poll());
                 self.silence.send_modify(|silence| silence.to_ask = answer.as_ref().err().and_then(failure));
             }

@@ -61,6 +61,11 @@ impl Finding {
         Self { severity: Severity::Warning, effect, fix, ..Self::ok(check, found) }
     }
 
+    /// What was looked at could not be seen: nothing is well that nobody has seen.
+    pub fn unknown(check: &str, why: impl fmt::Display, effect: &str, fix: impl Into<String>) -> Self {
+        Self::warning(check, format!("unknown: {why}"), effect, fix)
+    }
+
     /// A slot can be lost, or run twice, as things stand.
     pub fn fault(check: &str, found: impl Into<String>, effect: &str, fix: impl Into<String>) -> Self {
         Self { severity: Severity::Fault, ..Self::warning(check, found, effect, fix) }

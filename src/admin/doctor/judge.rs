@@ -14,6 +14,8 @@ pub(super) struct Thresholds {
     pub(super) op_timeout: Duration,
     /// A job names locks: without them it does not start.
     pub(super) needs_locks: bool,
+    /// The store itself was found faulty: operations that fail for now are an effect of that.
+    pub(super) cause_is_known: bool,
 }
 
 /// What is to be said.
@@ -24,9 +26,11 @@ pub(super) fn judge(observed: &Observed, capability: Capability, limits: Thresho
     };
     let mut findings = vec![Finding::ok("reachable", capability.name), latency(calls, limits)];
     findings.push(clock(observed.offset_ms, calls, capability.clock));
-    findings.extend(rights(observed, limits.needs_locks));
+    findings.extend(rights(observed, limits));
     findings.extend(observed.left.iter().map(leftovers));
-    findings.push(hints(observed, capability));
+    // What was not released is not hinted at.
+    let is_released = failed(&observed.tried).all(|(op, _)| op != Op::Fail);
+    findings.extend(is_released.then(|| hints(observed, capability)));
     if !capability.durable {
         let effect = "acknowledged writes may be lost with the process: a slot may be granted twice";
         let found = "as durable as the server's persistence settings (see persistence)";
@@ -56,7 +60,7 @@ fn latency(calls: &[Duration], limits: Thresholds) -> Finding {
     sorted.sort();
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or_default();
     let worst = sorted.last().copied().unwrap_or_default();
-    let Thresholds { lease_ttl, op_timeout, needs_locks: _ } = limits;
+    let Thresholds { lease_ttl, op_timeout, .. } = limits;
     let found = format!(
         "{} (worst {}); lease_ttl {} s, op_timeout {} ms",
         millis(median),
@@ -109,9 +113,9 @@ fn failed(tried: &[(Op, Option<StoreError>)]) -> impl Iterator<Item = Failed<'_>
     tried.iter().filter_map(|(op, error)| Some((*op, error.as_ref()?)))
 }
 
-fn rights(observed: &Observed, needs_locks: bool) -> Vec<Finding> {
+fn rights(observed: &Observed, limits: Thresholds) -> Vec<Finding> {
     let Observed { tried, servers, locks, .. } = observed;
-    let told = |failed: &Failed<'_>| told(failed, needs_locks);
+    let told = |failed: &Failed<'_>| told(failed, limits.needs_locks);
     let of_all: Vec<Failed<'_>> = failed(tried).chain(failed(&locks.tried)).collect();
     let is_refused_by_all = |op: Op| of_all.iter().any(|(other, _)| *other == op);
     // Of a server by itself only what it refuses is told: whether it can be reached is found otherwise.
@@ -122,7 +126,9 @@ fn rights(observed: &Observed, needs_locks: bool) -> Vec<Finding> {
     let refused: Vec<(Failed<'_>, bool)> = refused.collect();
     // Who refused it is told there, with its name.
     let is_told = |(op, error): &Failed<'_>| !error.is_transient() && refused.iter().any(|((other, _), _)| other == op);
-    let mut findings: Vec<Finding> = of_all.iter().filter(|failed| !is_told(failed)).map(told).collect();
+    let mut findings = if limits.cause_is_known { Vec::new() } else { unanswered(&of_all) };
+    let denied = of_all.iter().filter(|failed| !failed.1.is_transient() && !is_told(failed));
+    findings.extend(denied.map(told));
     for (failed, is_spare) in &refused {
         let finding = if *is_spare { told_of_spare(failed) } else { told(failed) };
         // Two servers may have been asked about keys that the same one keeps.
@@ -130,7 +136,7 @@ fn rights(observed: &Observed, needs_locks: bool) -> Vec<Finding> {
             findings.push(finding);
         }
     }
-    if findings.is_empty() {
+    if findings.is_empty() && of_all.is_empty() {
         let each = if servers.is_empty() { String::new() } else { format!(" at each of {} servers", servers.len()) };
         let count = tried.len().saturating_add(locks.tried.len());
         let found = format!("all {count} operations are allowed: each was tried{each}");
@@ -139,12 +145,30 @@ fn rights(observed: &Observed, needs_locks: bool) -> Vec<Finding> {
     findings
 }
 
+/// Operations that fail for now, one finding for each reason.
+fn unanswered(failed: &[Failed<'_>]) -> Vec<Finding> {
+    let mut reasons: Vec<(&str, Vec<Op>)> = Vec::new();
+    for (op, error) in failed.iter().filter(|(_, error)| error.is_transient()) {
+        match reasons.iter_mut().find(|(reason, _)| *reason == error.message) {
+            Some((_, ops)) => ops.push(*op),
+            None => reasons.push((&error.message, vec![*op])),
+        }
+    }
+    let fix = "check the store's load and its log";
+    let finding = |(reason, ops): (&str, Vec<Op>)| {
+        let first = ops.first().map(ToString::to_string).unwrap_or_default();
+        let more = ops.len().saturating_sub(1);
+        let found = if more == 0 { format!("{first}: {reason}") } else { format!("{first} and {more} more: {reason}") };
+        if [Op::Claim, Op::Renew, Op::Complete].iter().all(|vital| ops.contains(vital)) {
+            return Finding::fault("rights", found, effect_of(Op::Claim), fix);
+        }
+        Finding::warning("rights", found, "operations without an answer are repeated: slots start late", fix)
+    };
+    reasons.into_iter().map(finding).collect()
+}
+
 fn told((op, error): &Failed<'_>, needs_locks: bool) -> Finding {
     let found = format!("{op}: {}", error.message);
-    if error.is_transient() {
-        let effect = "operations without an answer are repeated: slots start late";
-        return Finding::warning("rights", found, effect, "check the store's load and its log");
-    }
     if VITAL.contains(op) || (needs_locks && VITAL_WITH_LOCKS.contains(op)) {
         return Finding::fault("rights", found, effect_of(*op), GRANT);
     }
@@ -218,8 +242,12 @@ mod tests {
     use crate::admin::doctor::probe::AtServer;
     use crate::store::{Applied, ErrorKind, Reach, Severity};
 
-    const LIMITS: Thresholds =
-        Thresholds { lease_ttl: Duration::from_secs(60), op_timeout: Duration::from_millis(500), needs_locks: false };
+    const LIMITS: Thresholds = Thresholds {
+        lease_ttl: Duration::from_secs(60),
+        op_timeout: Duration::from_millis(500),
+        needs_locks: false,
+        cause_is_known: false,
+    };
 
     const REDIS: Capability = Capability {
         name: "redis",
@@ -334,6 +362,18 @@ mod tests {
         let late = StoreError::new(ErrorKind::Timeout, Applied::No, Op::Claim, "redis://h", "no answer");
         let slow = AtServer { tried: vec![(Op::Claim, Some(late))], is_replaceable: false };
         assert_eq!(trouble(&servers(vec![slow])), [""; 0], "whether it answers is found otherwise");
+    }
+
+    #[test]
+    fn one_reason_for_which_operations_fail_is_told_once_and_not_where_the_cause_is_known() {
+        let late = |op| StoreError::new(ErrorKind::Unavailable, Applied::No, op, "redis://h", "too few replicas");
+        let failing =
+            |ops: &[Op]| Observed { tried: ops.iter().map(|op| (*op, Some(late(*op)))).collect(), ..healthy() };
+        let all = failing(&[Op::Claim, Op::Renew, Op::Complete, Op::Note]);
+        assert_eq!(trouble(&all), ["rights error"]);
+        assert_eq!(trouble(&failing(&[Op::Note, Op::Notes])), ["rights warning"]);
+        let known = judge(&all, REDIS, Thresholds { cause_is_known: true, ..LIMITS });
+        assert!(known.iter().all(|finding| finding.check != "rights"), "{known:?}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::drive::Entropy;
 use crate::job::{JobSpec, Policy};
 use crate::observe::view::DoctorView;
-use crate::store::{self, OpenError, StoreOptions, Trial, redact};
+use crate::store::{self, OpenError, Severity, StoreOptions, Trial, redact};
 
 /// How long what is tried here is kept, where the store forgets by itself.
 const SCRATCH: Duration = Duration::from_secs(300);
@@ -91,7 +91,17 @@ pub(crate) async fn examine(
         // Who may write nothing may remove nothing either, and has nothing to remove.
         observed.left.extend(left.filter(|_| observed.locks.is_written));
     }
-    let limits = Thresholds { lease_ttl: needs.lease_ttl, op_timeout: options.op_timeout, needs_locks: needs.locks };
+    if observed.has_written_nothing() {
+        observed.left.clear();
+    }
+    let particular =
+        if observed.calls.is_ok() { store::examine(url, options.clone(), clock).await? } else { Vec::new() };
+    let limits = Thresholds {
+        lease_ttl: needs.lease_ttl,
+        op_timeout: options.op_timeout,
+        needs_locks: needs.locks,
+        cause_is_known: particular.iter().any(|finding| finding.severity == Severity::Fault),
+    };
     let mut findings = judge(&observed, opened.capability(), limits);
     // That they cannot be listed was told with the rights.
     if observed.calls.is_ok()
@@ -106,10 +116,7 @@ pub(crate) async fn examine(
     {
         findings.extend(commands::conflicts(&jobs, clock.now().wall));
     }
-    if observed.calls.is_ok() {
-        let particular = store::examine(url, options, clock).await;
-        findings.extend(particular?);
-    }
+    findings.extend(particular);
     Ok(view(findings))
 }
 

@@ -11,7 +11,7 @@ use crate::drive::Entropy;
 use crate::job::{JobName, LockName, NameError, NodeName};
 use crate::slot::{Audit, Decision, Lease, NotePage, Outcome, OutputTail, RunRecord, Slot, SlotError, Trigger};
 use crate::store::{
-    Claim, ClaimRequest, Delivery, JobEntry, JobOrigin, LockStore, MessageKey, NodeReport, Op, Station, Store,
+    Applied, Claim, ClaimRequest, Delivery, JobEntry, JobOrigin, LockStore, MessageKey, NodeReport, Op, Station, Store,
     StoreError, Topic, Trial, Wake, WakeKind, Wakeups,
 };
 
@@ -138,6 +138,13 @@ impl Observed {
 
     fn note(&mut self, op: Op, error: Option<StoreError>) {
         self.tried.push((op, error));
+    }
+
+    /// Whether every operation that writes was refused: there is nothing to be removed.
+    pub(super) fn has_written_nothing(&self) -> bool {
+        let writes = |op: &Op| matches!(op, Op::Claim | Op::Register | Op::Pause | Op::Heartbeat | Op::Note | Op::Tell);
+        let mut tried = self.tried.iter().chain(self.servers.iter().flat_map(|server| &server.tried));
+        tried.all(|(op, error)| !writes(op) || error.as_ref().is_some_and(|error| error.applied == Applied::No))
     }
 }
 

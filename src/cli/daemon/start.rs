@@ -25,6 +25,7 @@ use crate::drive::Entropy;
 use crate::exec::Orphanage;
 use crate::node::{Health, Identity, Node, Plan, Ports};
 use crate::observe::{FanOut, Journal, NodeLog, Observer};
+use crate::store::layer::{Layered, SlowCalls};
 use crate::store::{JobEntry, Store};
 
 /// The loop, its timers and its sockets need little; a second thread keeps renewals going while the first is busy.
@@ -95,8 +96,9 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         settings.port,
     )?;
     let observer = observer(journal.as_ref(), services.observers());
+    let watched_store = Layered::new(store, SlowCalls::watching(address.options.op_timeout, Arc::clone(&clock)));
     let ports = Ports {
-        store: services.around(store),
+        store: services.around(Arc::new(watched_store)),
         clock,
         entropy: Arc::new(entropy),
         launcher,

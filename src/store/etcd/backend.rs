@@ -130,7 +130,10 @@ fn judge(said: &ClusterFacts) -> Vec<Finding> {
     }
     findings.extend(said.members.map(members));
     findings.push(match said.alarms.as_deref() {
-        None => Finding::ok("alarms", "this user may not ask for them"),
+        None => {
+            let fix = "let a user with the role root run doctor";
+            Finding::unknown("alarms", "this user may not ask for them", "doctor cannot warn of a full database", fix)
+        }
         Some([]) => Finding::ok("alarms", "none"),
         Some(alarms) => {
             let what = if alarms.contains(&NO_SPACE) { "NOSPACE" } else { "CORRUPT" };

@@ -3,15 +3,18 @@
 //!
 //! - [`Timeout`] bounds every call.
 //! - [`Chaos`] loses requests and replies, repeats and delays, from a seed or by a script.
+//! - [`SlowCalls`] warns of a store whose calls come near their time limit.
 //! - [`Rotation`] goes on with another password once the store refuses the old one.
 
 mod chaos;
 mod locks;
 mod rotation;
+mod slow;
 
 pub use crate::error::Reply;
 pub use chaos::{Chaos, ChaosFault, ChaosStore, Odds};
 pub use rotation::{Credentials, Rotation};
+pub use slow::SlowCalls;
 
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

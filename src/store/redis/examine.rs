@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use redis::Value;
+use redis::{RedisError, Value};
 
-use super::link::{Link, LinkError};
+use super::link::{Link, LinkError, is_answer};
 use crate::store::Finding;
 
 /// The longest that a server's own words may be.
-#[cfg(any(feature = "redis-cluster", feature = "redis-redlock"))]
 const LONGEST: usize = 200;
 
 /// What a server says of itself: the lines of INFO, and directives of its configuration where they may be asked for.
@@ -40,7 +39,7 @@ pub(super) fn at_place(
 pub(super) async fn look(link: &Link, kind: &str) -> Result<Vec<Finding>, LinkError> {
     let info = match link.call(&redis::cmd("INFO")).await {
         Ok(value) => read_info(&value),
-        Err(LinkError::Call(error)) if error.code() == Some("NOPERM") => return Ok(vec![not_allowed()]),
+        Err(LinkError::Call(error)) if is_answer(&error) => return Ok(vec![no_info(&error)]),
         Err(error) => return Err(error),
     };
     let mut config = BTreeMap::new();
@@ -53,9 +52,36 @@ pub(super) async fn look(link: &Link, kind: &str) -> Result<Vec<Finding>, LinkEr
     Ok(judge(&Said { info, config }, kind))
 }
 
-fn not_allowed() -> Finding {
-    let fix = "ACL SETUSER cronward +info";
-    Finding::warning("server", "this user may not ask for INFO", "doctor cannot warn of eviction and lost data", fix)
+/// What cannot be warned of.
+const UNSEEN: &str = "doctor cannot warn of eviction, lost data and missing replicas";
+
+/// The server answers, and says nothing of itself.
+fn no_info(error: &RedisError) -> Finding {
+    if error.code() == Some("NOPERM") {
+        let fix = "ACL SETUSER cronward +info";
+        return Finding::unknown("server", "this user may not ask for INFO", UNSEEN, fix);
+    }
+    let why = format!("INFO is refused: {}", error.detail().unwrap_or_default());
+    Finding::unknown("server", crate::text::message(&why, LONGEST), UNSEEN, LOOK)
+}
+
+/// There is no answer to INFO.
+pub(super) fn no_answer(error: &LinkError) -> Finding {
+    let (LinkError::Connect(error) | LinkError::Call(error)) = error;
+    let why = format!("INFO has no answer: {error}");
+    Finding::unknown(
+        "server",
+        crate::text::message(&why, LONGEST),
+        UNSEEN,
+        "run doctor again; then see the server's log",
+    )
+}
+
+/// What to do where INFO does not say it.
+const LOOK: &str = "look with redis-cli: maxmemory-policy noeviction, appendonly yes";
+
+fn untold(check: &str) -> Finding {
+    Finding::unknown(check, "INFO does not say it", UNSEEN, LOOK)
 }
 
 fn text(value: &Value) -> String {
@@ -80,12 +106,13 @@ fn pairs(value: &Value) -> BTreeMap<String, String> {
 }
 
 impl Said {
+    /// Empty where the server does not say it.
     fn word(&self, name: &str) -> &str {
         self.info.get(name).map_or("", String::as_str)
     }
 
-    fn number(&self, name: &str) -> u64 {
-        self.word(name).parse().unwrap_or(0)
+    fn number(&self, name: &str) -> Option<u64> {
+        self.word(name).parse().ok()
     }
 }
 
@@ -95,11 +122,17 @@ fn judge(said: &Said, kind: &str) -> Vec<Finding> {
 }
 
 fn version(said: &Said) -> Finding {
+    if let Some(version) = said.info.get("valkey_version") {
+        return Finding::ok("version", format!("valkey {version}"));
+    }
     let version = said.word("redis_version");
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     if major.is_some_and(|major| major < 5) {
         let effect = "scripts are refused: nothing is claimed";
         return Finding::fault("version", format!("redis {version}"), effect, "run Redis 5 or later");
+    }
+    if major.is_none() {
+        return untold("version");
     }
     Finding::ok("version", format!("redis {version}"))
 }
@@ -107,6 +140,7 @@ fn version(said: &Said) -> Finding {
 fn role(said: &Said) -> Finding {
     match said.word("role") {
         "master" => Finding::ok("role", "it takes writes"),
+        "" => untold("role"),
         other => Finding::fault(
             "role",
             format!("it is a {other}"),
@@ -123,14 +157,17 @@ fn eviction(said: &Said) -> Finding {
     let effect = "a lease or done marker may be evicted: a second node may start a slot that runs";
     let fix = "redis.conf: maxmemory-policy noeviction";
     match (policy, limit) {
-        ("noeviction" | "", _) => Finding::ok("eviction", found),
-        (_, 0) => Finding::warning("eviction", format!("{found}, and no maxmemory yet"), effect, fix),
+        ("", _) => untold("eviction"),
+        ("noeviction", _) => Finding::ok("eviction", found),
+        (_, Some(0)) => Finding::warning("eviction", format!("{found}, and no maxmemory yet"), effect, fix),
         (_, _) => Finding::fault("eviction", found, effect, fix),
     }
 }
 
 fn memory(said: &Said) -> Finding {
-    let (used, limit) = (said.number("used_memory"), said.number("maxmemory"));
+    let (Some(used), Some(limit)) = (said.number("used_memory"), said.number("maxmemory")) else {
+        return untold("memory");
+    };
     let mib = |bytes: u64| format!("{} MiB", bytes / (1024 * 1024));
     if limit == 0 {
         return Finding::ok("memory", format!("{} used, no maxmemory", mib(used)));
@@ -148,6 +185,9 @@ fn memory(said: &Said) -> Finding {
 fn persistence(said: &Said) -> Finding {
     let effect = "a restart forgets leases and done markers: what was done may be done again within its slot";
     let fix = "redis.conf: appendonly yes";
+    if said.word("aof_enabled").is_empty() {
+        return untold("persistence");
+    }
     if said.word("aof_enabled") == "1" {
         if said.word("aof_last_write_status") == "err" {
             return Finding::fault("persistence", "the append-only file cannot be written", effect, "free its disk");
@@ -181,10 +221,15 @@ fn waits_for_replicas(said: &Said) -> (bool, String) {
 }
 
 fn replicas(said: &Said, kind: &str) -> Finding {
-    let replicas = said.number("connected_slaves");
+    let Some(replicas) = said.number("connected_slaves") else { return untold("replicas") };
     let watched = kind != "redis";
     let (waits, least) = waits_for_replicas(said);
     let found = format!("{replicas}, min-replicas-to-write {least}");
+    if said.number("min_slaves_good_slaves").is_some_and(|good| good < least.parse().unwrap_or(1)) {
+        let effect = "the server refuses every write: nothing is claimed";
+        let fix = "start its replicas, or redis.conf: min-replicas-to-write 0";
+        return Finding::fault("replicas", found, effect, fix);
+    }
     if replicas == 0 && watched {
         let effect = "when this server is down there is no other: nothing starts";
         return Finding::warning("replicas", found, effect, "start a replica of it");
@@ -251,6 +296,25 @@ mod tests {
         let followed = |more: &[(&str, &str)]| said(&[&[("connected_slaves", "2")], more].concat(), &[]);
         assert_eq!(trouble(&followed(&[]), "redis"), ["replicas warning"]);
         assert_eq!(trouble(&followed(&[("min_slaves_good_slaves", "2")]), "redis"), [""; 0]);
+    }
+
+    #[test]
+    fn writes_that_wait_for_replicas_which_are_not_there_are_an_error() {
+        let good = |count| [("min_slaves_good_slaves", count)];
+        assert_eq!(trouble(&said(&good("0"), &[]), "redis"), ["replicas error"]);
+        let asked = [("min-replicas-to-write", "2")];
+        assert_eq!(trouble(&said(&good("1"), &asked), "redis"), ["replicas error"]);
+        let followed = [("connected_slaves", "2"), ("min_slaves_good_slaves", "2")];
+        assert_eq!(trouble(&said(&followed, &asked), "redis"), [""; 0]);
+    }
+
+    #[test]
+    fn what_info_does_not_say_is_unknown_and_not_well() {
+        let nothing = Said::default();
+        let checks = ["version", "role", "eviction", "memory", "persistence", "replicas"];
+        assert_eq!(trouble(&nothing, "redis"), checks.map(|check| format!("{check} warning")));
+        let managed = said(&[("maxmemory_policy", "allkeys-lru"), ("maxmemory", "")], &[]);
+        assert_eq!(trouble(&managed, "redis"), ["eviction error", "memory warning"]);
     }
 
     #[test]

@@ -215,8 +215,10 @@ impl RedisStore {
     /// Looks at the server; in a cluster at each master. What could not be asked for is a finding too.
     pub(super) async fn look(&self) -> Vec<Finding> {
         match &self.route {
-            // That it cannot be reached is found out by whoever asks first.
-            Route::One(link) => examine::look(link, self.name).await.unwrap_or_default(),
+            Route::One(link) => {
+                let looked = examine::look(link, self.name).await;
+                looked.unwrap_or_else(|error| vec![examine::no_answer(&error)])
+            }
             #[cfg(feature = "redis-cluster")]
             Route::Many(cluster) => cluster.examine(self.name).await,
         }

@@ -68,8 +68,7 @@ const SERVERS: &str = "/zookeeper/config";
 #[async_trait]
 impl Opened for ZookeeperStore {
     async fn examine(&self) -> Vec<Finding> {
-        // That it cannot be reached is found out by whoever asks first.
-        let Ok(session) = self.link.session().await else { return Vec::new() };
+        let Ok(session) = self.link.session().await else { return judge(None) };
         let limit = self.options.op_timeout;
         let listed = tokio::time::timeout(limit, session.client.get_data(SERVERS)).await;
         let listed = listed.ok().and_then(Result::ok).map(|(data, _)| String::from_utf8_lossy(&data).into_owned());
@@ -123,7 +122,9 @@ impl ZookeeperStore {
 /// What is to be said of an ensemble with this list of servers.
 fn judge(listed: Option<&str>) -> Vec<Finding> {
     let Some(listed) = listed else {
-        return vec![Finding::ok("servers", "this user may not ask for them")];
+        let effect = "doctor cannot warn of an ensemble that tolerates no failure";
+        let fix = "let the user read /zookeeper/config";
+        return vec![Finding::unknown("servers", "the ensemble does not tell them", effect, fix)];
     };
     let voting = |line: &&str| line.starts_with("server.") && !line.contains(":observer");
     let count = listed.lines().filter(voting).count();

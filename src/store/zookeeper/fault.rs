@@ -13,12 +13,17 @@ pub(super) fn odd_answer() -> Fault {
     Fault { refused: false, ..Fault::new(ErrorKind::Unsupported, "what answers there is not ZooKeeper 3.6 or later") }
 }
 
+/// How many connections a server takes. Each daemon has two, each `cronward lock` one, or two while it waits.
+const ROOM: &str = "room for one more connection (maxClientCnxns, 60 of each address by default)";
+
 impl Fault {
     /// There is no session: nothing was sent.
     pub(super) fn no_session(error: Error) -> Self {
         let message = match &error {
             Error::AuthFailed => return Self::from(error),
-            Error::NoHosts => "no server accepts a session: is there a majority?".to_owned(),
+            Error::NoHosts => format!("no server accepts a session: is there a majority, and {ROOM}?"),
+            // A server that has too many connections of one address closes the next one at once.
+            Error::ConnectionLoss => format!("no session, the server closed the connection: has it {ROOM}?"),
             other => format!("no session: {}", one_line(&other.to_string())),
         };
         let kind = if error == Error::Timeout { ErrorKind::Timeout } else { ErrorKind::Unavailable };

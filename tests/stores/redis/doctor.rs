@@ -123,6 +123,24 @@ async fn what_could_not_be_removed_is_told() {
     assert_eq!(told.code, 2);
 }
 
+/// As some managed servers are.
+#[tokio::test]
+async fn a_server_that_does_not_answer_info_is_not_well_whatever_its_settings_are() {
+    let evicts = [("maxmemory", "100mb"), ("maxmemory-policy", "allkeys-lru"), ("rename-command", "INFO hidden")];
+    let server = RedisServer::start_with(&evicts);
+    let told = doctor(&server.url()).await;
+    assert!(told.found_of("server warning").starts_with("unknown: INFO is refused"), "{:?}", told.bad);
+    assert_eq!((told.names(), told.code), (vec!["server warning"], 1), "{:?}", told.bad);
+}
+
+#[tokio::test]
+async fn a_server_that_waits_for_replicas_which_are_not_there_is_one_error() {
+    let server = RedisServer::start_with(&[KEPT, ("min-replicas-to-write", "1")]);
+    let told = doctor(&server.url()).await;
+    assert_eq!((told.names(), told.code), (vec!["replicas error"], 2), "{:?}", told.bad);
+    assert!(told.fix_of("replicas error").contains("min-replicas-to-write 0"), "{:?}", told.bad);
+}
+
 /// The documented user may not ask for the configuration, and INFO tells it all the same.
 #[tokio::test]
 async fn replicas_that_nobody_waits_for_are_warned_of_also_to_the_documented_user() {

@@ -288,6 +288,12 @@ fn judge(said: &BTreeMap<String, String>) -> Vec<Finding> {
             let fix = "ALTER ROLE cronward SET synchronous_commit = on";
             Finding::warning("persistence", "synchronous_commit off", loses, fix)
         }
+        "" => Finding::unknown(
+            "persistence",
+            "the server does not tell synchronous_commit",
+            loses,
+            "SHOW synchronous_commit",
+        ),
         how => Finding::ok("persistence", format!("synchronous_commit {how}")),
     });
     for setting in ["fsync", "full_page_writes"] {

@@ -332,6 +332,13 @@ fn are_missing(version: i64, access: Access) -> Result<bool, SqlFault> {
     Ok(missing)
 }
 
+/// What is to be said of a server that does not tell its settings.
+fn unseen() -> Vec<Finding> {
+    let effect = "doctor cannot warn of what a crash of the server loses";
+    let fix = "run doctor again; then see the server's log";
+    vec![Finding::unknown("settings", "the server does not tell them", effect, fix)]
+}
+
 /// Milliseconds as settings and statements take them; a server has 32 bits for a time-out, and 0 means none.
 pub(super) fn millis(span: Duration) -> i64 {
     i64::from(i32::try_from(span.as_millis()).unwrap_or(i32::MAX).max(1))

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use super::call::ServerCall;
 use super::pool::{Lane, Pool};
-use super::{Access, Dialect, Isolation, Sent, ServerPlace, ServerSession, meaning, resolve};
+use super::{Access, Dialect, Isolation, Sent, ServerPlace, ServerSession, meaning, resolve, unseen};
 use crate::clock::earlier;
 use crate::job::JobName;
 use crate::slot::{Attempt, Audit, JobLatest, NotePage, OutputTail, Slot, SlotRecord, Token};
@@ -389,9 +389,8 @@ impl<D: Dialect> Opened for ServerStore<D> {
             let pair = |row: &<ServerSession<D> as Session>::Row| row.text("name").ok()?.zip(row.text("setting").ok()?);
             Some(rows.iter().filter_map(pair).collect())
         };
-        // That it cannot be reached is found out by whoever asks first.
         let said = tokio::time::timeout(self.limit.saturating_mul(2), work).await.ok().flatten();
-        said.as_ref().map(D::judge).unwrap_or_default()
+        said.as_ref().map_or_else(unseen, D::judge)
     }
 
     async fn forget(&self, trial: &Trial) -> Reply<()> {

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cronward::job::LockName;
+use cronward::lock::Locks;
 use cronward::resource::{AcquireRequest, Acquired, LockRelease, LockRenewal};
 use cronward::store::{LockStore, StoreOptions, open_locks};
 
 use super::database::{Database, run};
-use super::dialect::SEVERAL_LOCKS;
+use super::dialect::{CONNECTIONS, SEVERAL_LOCKS};
 use crate::lock_words::{asking, each_is_served_once, held};
 use crate::proxy::{Mode, Proxy};
 use crate::round_trips::round_trips;
@@ -23,6 +24,17 @@ pub(crate) async fn locks_at(url: &str) -> Arc<dyn LockStore> {
 async fn entries(store: &dyn LockStore, lock: &str) -> usize {
     let (_, records) = store.locks(&[LockName::new(lock).unwrap()]).await.unwrap();
     records[0].entries.len()
+}
+
+/// A second one is for hints, and those are for waiters.
+#[tokio::test]
+async fn a_client_that_finds_its_lock_free_has_one_connection() {
+    let database = Database::new().await;
+    let client = Locks::builder(locks_at(&database.url()).await, "a").build().unwrap();
+    let held = client.mutex("free").unwrap().lock().await.unwrap();
+    // The client's, and that of this question.
+    assert_eq!(database.number(CONNECTIONS).await, 2);
+    held.release().await.unwrap();
 }
 
 /// Sessions by hand: of two rows one changes after both were read and before they are written.
