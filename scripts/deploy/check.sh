@@ -82,6 +82,8 @@ release() {
             [ -e "$work/release/$name" ] || fail "$page names $name, and there is $(cd "$work/release" && echo *)"
         done < <(grep -oE 'cronward[-_][0-9][^ )`]*\.(deb|rpm)' "$page")
     done
+    dpkg-deb -f "$work"/release/*.deb Depends | grep -qw tzdata || fail "the package for Debian does not depend on tzdata"
+    rpm -qp --requires "$work"/release/*.rpm | grep -qx tzdata || fail "the package for Fedora does not depend on tzdata"
     needs=$(dpkg-deb -f "$work"/release/*.deb Depends | sed -n 's/.*libc6 (>= \([0-9.]*\)).*/\1/p')
     bound=$(sed -n 's/.*glibc \([0-9.]*\) or newer.*/\1/p' deploy/packages/README.md)
     [ "$(printf '%s\n' "$needs" "${bound:?no bound in deploy/packages/README.md}" | sort -V | tail -n 1)" = "$bound" ] ||

@@ -73,6 +73,8 @@ else
     scripts/deploy/static.sh "$built/out/static/cronward"
 fi
 touch "$built/etc/ssl/certs/ca-certificates.crt"
+mkdir -p "$built/usr/share"
+cp -R /usr/share/zoneinfo "$built/usr/share/zoneinfo"
 chmod 700 "$built/out/state"
 plain localhost/debian:12-slim "$debian"
 plain localhost/built "$built"
@@ -83,6 +85,7 @@ url = "sqlite"
 
 [jobs.who]
 schedule = "@hourly"
+timezone = "America/Edmonton"
 command = ["/usr/local/bin/cronward", "--version"]
 END
 chmod -R a+rX "$work/jobs"
@@ -99,6 +102,8 @@ for image in static slim; do
     [ "$said" = "$("$CRONWARD" --version)" ] || fail "$image has another version: $said"
     # The keeper, the embedded store and the folder for it, as a user that is not root.
     said=$(inside /usr/local/bin/cronward trigger who --yes --config /jobs/jobs.toml 2>&1) || fail "$image: trigger: $said"
+    said=$(inside /usr/local/bin/cronward check --config /jobs/jobs.toml 2>&1) || fail "$image: check: $said"
+    grep -q '^time zones: /usr/share/zoneinfo (20' <<<"$said" || fail "$image has no time zones of its own: $said"
     config=$("${b[@]}" inspect --type image --format '{{.Docker.Config.User}} {{.Docker.Config.Healthcheck}} {{.Docker.Config.Cmd}}' \
         "localhost/cronward:$image")
     [[ $config == "65532:65532 "*"/usr/local/bin/cronward healthcheck"*"[run]" ]] || fail "$image: $config"
