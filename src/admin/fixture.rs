@@ -47,6 +47,7 @@ pub(crate) fn report(name: &str, started_at: DateTime<Utc>) -> NodeReport {
     NodeReport {
         version: "0.1.0".to_owned(),
         config_hash: "c0ffee".to_owned(),
+        zones: None,
         ..NodeReport::new(node(name), "i1", started_at)
     }
 }

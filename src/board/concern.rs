@@ -109,6 +109,13 @@ pub enum ConcernKind {
         /// The jobs that it has in another form, or does not have, or alone has.
         jobs: Vec<JobName>,
     },
+    /// A node has an older time zone database than another.
+    ZonesOld {
+        /// The node.
+        node: NodeName,
+        /// The release that it has.
+        zones: String,
+    },
     /// Nodes run different versions.
     VersionsDiffer {
         /// Each version that is run.
@@ -150,7 +157,8 @@ impl Concern {
             ConcernKind::Undelivered { .. } => 6,
             ConcernKind::ClockOff { .. } => 7,
             ConcernKind::FilesDiffer { .. } => 8,
-            ConcernKind::VersionsDiffer { .. } => 9,
+            ConcernKind::ZonesOld { .. } => 9,
+            ConcernKind::VersionsDiffer { .. } => 10,
         };
         (rank, Reverse(self.since))
     }

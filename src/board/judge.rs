@@ -43,7 +43,10 @@ impl Judgement {
     /// These are the nodes. What has become of them is told, and not each heartbeat.
     pub(super) fn take_nodes(&mut self, views: Vec<NodeView>, patches: &Patches) {
         let told = |views: &[NodeView]| {
-            let told = |view: &NodeView| (view.node.clone(), view.state, view.version.clone(), view.differs.clone());
+            let told = |view: &NodeView| {
+                let shown = (view.version.clone(), view.differs.clone(), view.zones.clone(), view.zones_old);
+                (view.node.clone(), view.state, shown)
+            };
             views.iter().map(told).collect::<Vec<_>>()
         };
         if told(&views) != told(&self.nodes) {
@@ -194,6 +197,10 @@ fn nodes(nodes: &[NodeView], now: DateTime<Utc>, lasting: &mut Lasting) -> Vec<C
         if !view.differs.is_empty() {
             let what = ConcernKind::FilesDiffer { node: node.clone(), jobs: view.differs.clone() };
             found.push(Concern { since: since(format!("file {node}")), what });
+        }
+        if view.zones_old {
+            let what = ConcernKind::ZonesOld { node: node.clone(), zones: view.zones.clone().unwrap_or_default() };
+            found.push(Concern { since: since(format!("zones {node}")), what });
         }
     }
     let there = nodes.iter().filter(|view| !view.state.is_gone());

@@ -11,6 +11,7 @@ use crate::job::JobSpec;
 use crate::schedule::Timetable;
 use crate::slot::Period;
 use crate::store;
+use crate::zone::{Database, Zone};
 
 /// The file can be used.
 const USABLE: u8 = 0;
@@ -154,10 +155,19 @@ fn explain(config: &Config, out: &mut dyn Write) -> io::Result<()> {
     for spec in config.jobs.values() {
         writeln!(out, "{:width$}  {}", spec.name, words(spec))?;
     }
+    if config.jobs.values().any(|spec| spec.timezone != Zone::UTC) {
+        writeln!(out, "{}", zones(&Database::current()))?;
+    }
     if let Some(lacks) = store::capability(&config.store.url).and_then(|capability| capability.lacks()) {
         writeln!(out, "{lacks}")?;
     }
     if config.jobs.is_empty() { Ok(()) } else { writeln!(out) }
+}
+
+/// Where the rules of the jobs' time zones come from.
+fn zones(database: &Database) -> String {
+    let passed_over = database.passed_over().map(|folder| format!("; TZDIR={} has no zone files", folder.display()));
+    format!("time zones: {database}{}", passed_over.unwrap_or_default())
 }
 
 /// A sentence as a part of a longer line.

@@ -40,7 +40,7 @@ pub(crate) async fn list(args: &NodesArgs, console: &mut Console) -> Result<(), 
     print(&views, now, console)
 }
 
-/// The table, and below it what differs.
+/// The table, and below it the time zone databases and what differs.
 fn print(views: &[NodeView], now: DateTime<Utc>, console: &mut Console) -> Result<(), Failure> {
     let mut grid = Grid::new(console, &["NODE", "STATE", "VERSION", "SEEN", "OFFSET", "RUNNING", "CONFIG"]);
     for view in views {
@@ -58,7 +58,7 @@ fn print(views: &[NodeView], now: DateTime<Utc>, console: &mut Console) -> Resul
         ]);
     }
     grid.print(console)?;
-    let told = drift(views);
+    let told: Vec<String> = zones(views).into_iter().chain(drift(views)).collect();
     if !told.is_empty() {
         console.print("\n")?;
     }
@@ -66,6 +66,15 @@ fn print(views: &[NodeView], now: DateTime<Utc>, console: &mut Console) -> Resul
         console.print(&format!("{}\n", harmless(&line)))?;
     }
     Ok(())
+}
+
+/// The time zone databases of the nodes that are alive; none where every job is in UTC.
+fn zones(views: &[NodeView]) -> Option<String> {
+    let alive = views.iter().filter(|view| !view.state.is_gone());
+    let database = |view: &NodeView| Some(format!("{} ({})", view.zones_from.as_ref()?, view.zones.as_ref()?));
+    let databases: std::collections::BTreeSet<String> = alive.filter_map(database).collect();
+    let databases: Vec<String> = databases.into_iter().collect();
+    (!databases.is_empty()).then(|| format!("time zones: {}", databases.join(", ")))
 }
 
 /// What differs among the nodes that are alive, one line each.
@@ -77,6 +86,14 @@ fn drift(views: &[NodeView]) -> Vec<String> {
             "node {} has a different definition of {}; give every node the same file, then reload it (SIGHUP)",
             view.node,
             jobs.join(", ")
+        ));
+    }
+    for view in views.iter().filter(|view| view.zones_old) {
+        lines.push(format!(
+            "node {} has older time zones than another ({}, {}): jobs may start at another hour; update the tzdata package of its host",
+            view.node,
+            view.zones.as_deref().unwrap_or_default(),
+            view.zones_from.as_deref().unwrap_or_default(),
         ));
     }
     let mut versions: Vec<&str> =
@@ -134,6 +151,9 @@ mod tests {
             clock_offset_s: 0.012,
             config_hash: "1f2e3d4c5b6a7988".to_owned(),
             differs: differs.iter().map(|job| JobName::new(job).unwrap()).collect(),
+            zones: None,
+            zones_from: None,
+            zones_old: false,
             labels: std::collections::BTreeMap::new(),
             running: vec!["billing@2026-11-21T12Z".to_owned()],
             behind: Vec::new(),
@@ -168,6 +188,22 @@ mod tests {
                 .contains("versions differ: 0.1.0, 0.2.0")
         );
         assert!(!shown(&[view("a", NodeState::Alive, &[]), newer(NodeState::Lost)]).contains("versions differ"));
+    }
+
+    #[test]
+    fn the_time_zone_databases_are_named_and_a_node_with_older_zones() {
+        let zones = |name, release: &str, zones_old| NodeView {
+            zones: Some(release.to_owned()),
+            zones_from: Some("/usr/share/zoneinfo".to_owned()),
+            zones_old,
+            ..view(name, NodeState::Alive, &[])
+        };
+        let same = shown(&[zones("a", "2026f", false), zones("b", "2026f", false), view("c", NodeState::Alive, &[])]);
+        assert!(same.ends_with("\n\ntime zones: /usr/share/zoneinfo (2026f)\n"), "{same}");
+        let other = shown(&[zones("a", "2026f", false), zones("b", "2025b", true)]);
+        let told = "time zones: /usr/share/zoneinfo (2025b), /usr/share/zoneinfo (2026f)\n\
+                    node b has older time zones than another (2025b, /usr/share/zoneinfo): ";
+        assert!(other.contains(told), "{other}");
     }
 
     #[test]

@@ -78,6 +78,7 @@ families! {
     NODES = Gauge "cronward_nodes" ["state"] "Nodes that the store knows of; no series while it cannot be asked.";
     DRAINING = Gauge "cronward_draining" [] "1 from the shutdown on.";
     CONFIG_INFO = Gauge "cronward_config_info" ["config_hash"] "1; the hash over the jobs in force.";
+    TIME_ZONES_INFO = Gauge "cronward_time_zones_info" ["release", "folder"] "1; the time zone database of the node; no series where every job is in UTC.";
     RELOAD_SUCCESSFUL = Gauge "cronward_config_last_reload_successful" [] "1 unless the last reload was refused.";
     RELOAD_SUCCESS_AT = Gauge "cronward_config_last_reload_success_timestamp_seconds" [] "When the jobs in force were taken.";
     BUILD_INFO = Gauge "cronward_build_info" ["version", "revision"] "1; which build of cronward it is.";

@@ -12,6 +12,7 @@ use crate::metrics::histogram::{OF_CALLS, OF_RUNS, OF_STARTS};
 use crate::metrics::jobs::{JobFigures, JobTable, ListedJob};
 use crate::metrics::process::ProcessFigures;
 use crate::metrics::registry::{STATES, SinkFigures};
+use crate::zone::{Database, Zone, ZoneRelease};
 
 /// Where the jobs come from that a daemon plans: its file.
 const ORIGIN: &str = "file";
@@ -83,6 +84,12 @@ impl Metrics {
         page.alone(&family::DRAINING, u8::from(health.draining))?;
         page.head(&family::CONFIG_INFO)?;
         page.series(&family::CONFIG_INFO, &[&table.config_hash], 1)?;
+        page.head(&family::TIME_ZONES_INFO)?;
+        if table.jobs().iter().any(|job| job.spec.timezone != Zone::UTC) {
+            let ZoneRelease { folder, version } = Database::current().release();
+            let (release, folder) = (version.unwrap_or_default(), folder.unwrap_or_else(|| "bundled".to_owned()));
+            page.series(&family::TIME_ZONES_INFO, &[&release, &folder], 1)?;
+        }
         page.alone(&family::RELOAD_SUCCESSFUL, u8::from(!self.reload_refused.load(Ordering::Relaxed)))?;
         page.head(&family::RELOAD_SUCCESS_AT)?;
         if let Some(at) = self.reloaded.millis() {

@@ -175,6 +175,7 @@ mod tests {
             instance: instance.to_owned(),
             version: "0.1.0".to_owned(),
             config_hash: String::new(),
+            zones: None,
             job_hashes: BTreeMap::new(),
             labels: BTreeMap::new(),
             started_at: started.parse().unwrap(),

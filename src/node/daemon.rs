@@ -23,7 +23,7 @@ use crate::node::action::{Action, DriveId, Report, Start};
 use crate::node::chores::Chores;
 use crate::node::digest::Digest;
 use crate::node::machine::NodeMachine;
-use crate::node::plan::{Health, Identity, Plan, Upkeep};
+use crate::node::plan::{Health, Identity, Plan, Upkeep, ZonesNow};
 use crate::node::releases::Releases;
 use crate::node::request::{TriggerRefusal, TriggerRequest};
 use crate::node::time::{Heart, StoreTime};
@@ -46,6 +46,8 @@ const LAST_NOTES: Duration = Duration::from_secs(1);
 pub enum Command {
     /// Take these jobs instead.
     Reload(Plan),
+    /// Take the rules that time zones have now.
+    Zones(ZonesNow),
     /// Run a slot now, and answer whether it is begun.
     Trigger(TriggerRequest, oneshot::Sender<Result<(), TriggerRefusal>>),
     /// Begin nothing more, let commands run for this long, then stop them and leave. A second one may shorten it.
@@ -264,6 +266,7 @@ impl Node {
     fn obey(&mut self, now: Now, command: Option<Command>) {
         match command {
             Some(Command::Reload(plan)) => self.machine.handle_reload(now, plan),
+            Some(Command::Zones(zones)) => self.machine.handle_zones(now, &zones),
             Some(Command::Trigger(request, reply)) => {
                 // Whoever asked may have gone: the slot runs all the same.
                 let _ = reply.send(self.machine.handle_trigger(now, request));

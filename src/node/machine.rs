@@ -25,7 +25,7 @@ use crate::node::action::{self, Action, DriveId, Outbox, Question, Report, Start
 use crate::node::active::ActiveSlots;
 use crate::node::agenda::Agenda;
 use crate::node::membership::{Context, Membership};
-use crate::node::plan::{self, Entry, Health, Identity, Plan, Upkeep};
+use crate::node::plan::{self, Entry, Health, Identity, Plan, Upkeep, ZonesNow};
 use crate::node::request::{TriggerRefusal, TriggerRequest};
 use crate::node::resets::Resets;
 use crate::schedule::{Planner, ScheduleError};
@@ -331,6 +331,14 @@ impl NodeMachine {
             self.start_again(now, slot, now.wall);
         }
         self.handle_beat(now);
+    }
+
+    /// Takes the rules that time zones have now: a job whose zone has other rules is planned anew. A node that leaves plans nothing.
+    pub fn handle_zones(&mut self, now: Now, zones: &ZonesNow) {
+        let plan = self.plan.in_zones(zones).filter(|_| self.leave_by.is_none());
+        if let Some(plan) = plan {
+            self.handle_reload(now, plan);
+        }
     }
 
     /// Puts compiled jobs in force.

@@ -54,5 +54,5 @@ pub use daemon::{Command, Node, NodeError, Ports};
 pub use machine::NodeMachine;
 #[doc(hidden)]
 pub use plan::Upkeep;
-pub use plan::{Health, Identity, Plan};
+pub use plan::{Health, Identity, Plan, ZonesNow};
 pub use request::{TriggerRefusal, TriggerRequest};

@@ -12,6 +12,7 @@ use crate::job::{JobName, JobSpec, NodeName};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::slot::{Decision, Slot};
 use crate::store::{JobEntry, NodeReport};
+use crate::zone::{Zone, ZoneRelease};
 
 /// Who a node is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,15 @@ impl Upkeep {
     }
 }
 
+/// The time zone database as it is now.
+#[derive(Clone, Debug)]
+pub struct ZonesNow {
+    /// Its folder and version.
+    pub release: ZoneRelease,
+    /// The zones that are in use, with their rules.
+    pub zones: Vec<Zone>,
+}
+
 /// The jobs of one file.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -61,11 +71,19 @@ pub struct Plan {
     pub job_hashes: BTreeMap<JobName, String>,
     /// Runs of this node at once, at the most.
     pub max_running: usize,
+    /// Where the rules of the jobs' time zones come from; none where every job is in UTC.
+    pub zones: Option<ZoneRelease>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Self { jobs: Vec::new(), config_hash: String::new(), job_hashes: BTreeMap::new(), max_running: MAX_RUNNING }
+        Self {
+            jobs: Vec::new(),
+            config_hash: String::new(),
+            job_hashes: BTreeMap::new(),
+            max_running: MAX_RUNNING,
+            zones: None,
+        }
     }
 }
 
@@ -91,6 +109,21 @@ impl Plan {
         Ok(entries)
     }
 
+    /// The same jobs with the rules that their time zones have now; none where nothing is different.
+    pub(super) fn in_zones(&self, zones: &ZonesNow) -> Option<Self> {
+        let rules: BTreeMap<&str, &Zone> = zones.zones.iter().map(|zone| (zone.name(), zone)).collect();
+        let in_force = |spec: &Arc<JobSpec>| match rules.get(spec.timezone.name()) {
+            Some(zone) if spec.timezone != **zone => {
+                Arc::new(JobSpec { timezone: (*zone).clone(), ..(**spec).clone() })
+            }
+            _ => Arc::clone(spec),
+        };
+        let jobs: Vec<Arc<JobSpec>> = self.jobs.iter().map(in_force).collect();
+        let release = self.zones.as_ref().map(|_| zones.release.clone());
+        let is_same = jobs.iter().zip(&self.jobs).all(|(new, old)| Arc::ptr_eq(new, old)) && release == self.zones;
+        (!is_same).then(|| Self { jobs, zones: release, ..self.clone() })
+    }
+
     /// The jobs as the registry knows them.
     pub(super) fn registry(&self, now: DateTime<Utc>, first_seen: impl Fn(&JobName) -> DateTime<Utc>) -> Vec<JobEntry> {
         let entry = |spec: &Arc<JobSpec>| JobEntry { first_seen: first_seen(&spec.name), ..JobEntry::of(spec, now) };
@@ -103,6 +136,7 @@ impl Plan {
             instance: identity.instance.clone(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             config_hash: self.config_hash.clone(),
+            zones: self.zones.clone(),
             job_hashes: self.job_hashes.clone(),
             labels: identity.labels.clone(),
             started_at: identity.started_at,

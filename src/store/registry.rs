@@ -10,6 +10,7 @@ use crate::clock::later;
 use crate::job::{JobName, JobSpec, NodeName};
 use crate::slot::Audit;
 use crate::store::state::Moment;
+use crate::zone::ZoneRelease;
 
 /// Between two heartbeats of a node.
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
@@ -180,6 +181,9 @@ pub struct NodeReport {
     pub version: String,
     /// Hash of its jobs; nodes that differ run different files.
     pub config_hash: String,
+    /// Where the rules of its time zones come from; none where every job of its file is in UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zones: Option<ZoneRelease>,
     /// Hash of each job, so that a difference can be named.
     pub job_hashes: BTreeMap<JobName, String>,
     /// Its labels.
@@ -218,6 +222,7 @@ impl NodeReport {
             instance: instance.to_owned(),
             version: String::new(),
             config_hash: String::new(),
+            zones: None,
             job_hashes: BTreeMap::new(),
             labels: BTreeMap::new(),
             started_at,

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
 
 use crate::file;
 use crate::zone::rules::{Zone, ZoneError};
@@ -26,8 +27,25 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug)]
 pub struct Database {
     folder: Option<PathBuf>,
+    passed_over: Option<PathBuf>,
     version: Option<String>,
     known: Mutex<BTreeMap<String, Zone>>,
+}
+
+/// Which database a process uses: for people and programs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZoneRelease {
+    /// The folder; none where the copy inside the program is used.
+    pub folder: Option<String>,
+    /// The release of the IANA database, such as `2026f`; none where the folder does not say.
+    pub version: Option<String>,
+}
+
+impl fmt::Display for ZoneRelease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder = self.folder.as_deref().unwrap_or("the copy inside the program");
+        write!(f, "{folder} ({})", self.version.as_deref().unwrap_or("version unknown"))
+    }
 }
 
 /// What a second look at the database of the host found.
@@ -80,11 +98,9 @@ impl Database {
 
     /// The database of a folder, if that has zone files; else of the system's folder, if that has; else the copy inside the program.
     pub fn open(folder: Option<&Path>) -> Self {
-        let folder = folder.into_iter().chain([Path::new(SYSTEM)]).find(|folder| has_zones(folder));
-        match folder {
-            Some(folder) => Self::of(Some(folder.to_owned()), version(folder)),
-            None => Self::bundled(),
-        }
+        let found = folder.into_iter().chain([Path::new(SYSTEM)]).find(|folder| has_zones(folder));
+        let database = found.map_or_else(Self::bundled, |found| Self::of(Some(found.to_owned()), version(found)));
+        Self { passed_over: folder.filter(|folder| found != Some(*folder)).map(Path::to_owned), ..database }
     }
 
     /// The copy inside the program.
@@ -93,7 +109,7 @@ impl Database {
     }
 
     const fn of(folder: Option<PathBuf>, version: Option<String>) -> Self {
-        Self { folder, version, known: Mutex::new(BTreeMap::new()) }
+        Self { folder, passed_over: None, version, known: Mutex::new(BTreeMap::new()) }
     }
 
     /// The folder; none where it is the copy inside the program.
@@ -101,9 +117,25 @@ impl Database {
         self.folder.as_deref()
     }
 
+    /// The folder that was named in [`Database::open`] and has no zone files.
+    pub fn passed_over(&self) -> Option<&Path> {
+        self.passed_over.as_deref()
+    }
+
     /// The release of the IANA database, such as `2026f`; none where the folder does not say.
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
+    }
+
+    /// Folder and version.
+    pub fn release(&self) -> ZoneRelease {
+        let folder = self.folder().map(|folder| folder.display().to_string());
+        ZoneRelease { folder, version: self.version.clone() }
+    }
+
+    /// Every zone that was looked up.
+    pub fn used(&self) -> Vec<Zone> {
+        self.known().values().cloned().collect()
     }
 
     /// The zone of this name.
@@ -149,11 +181,7 @@ impl Database {
 
 impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let version = self.version().unwrap_or("version unknown");
-        match self.folder() {
-            Some(folder) => write!(f, "{} ({version})", folder.display()),
-            None => write!(f, "the copy inside the program ({version})"),
-        }
+        self.release().fmt(f)
     }
 }
 

@@ -5,5 +5,5 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub use database::{Database, Refresh, known_names};
+pub use database::{Database, Refresh, ZoneRelease, known_names};
 pub use rules::{Zone, ZoneError};

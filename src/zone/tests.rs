@@ -49,6 +49,7 @@ fn a_folder_without_zone_files_is_passed_over() {
     for named in [folder.path(), &folder.path().join("absent")] {
         let database = Database::open(Some(named));
         assert_ne!(database.folder(), Some(named));
+        assert_eq!(database.passed_over(), Some(named));
         assert_eq!(local(&database.zone("Asia/Tokyo").unwrap(), "2026-11-30T12:00:00Z"), "2026-11-30T21:00:00+09:00");
     }
 }

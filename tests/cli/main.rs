@@ -97,6 +97,9 @@ mod wait;
 mod watching;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod within;
+#[path = "../support/zone_file.rs"]
+mod zone_file;
+mod zones;
 
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 use support::{proxy, redis_server};

@@ -33,6 +33,8 @@ mod wait;
 #[path = "../support/mod.rs"]
 mod support;
 mod trials;
+#[path = "../support/zone_file.rs"]
+mod zone_file;
 
 #[cfg(feature = "etcd")]
 use support::etcd_server;

@@ -22,7 +22,8 @@ use crate::clock::Clock;
 use crate::drive::Entropy;
 use crate::job::{JobSpec, Policy};
 use crate::observe::view::DoctorView;
-use crate::store::{self, OpenError, Severity, StoreOptions, Trial, redact};
+use crate::store::{self, Finding, OpenError, Severity, StoreOptions, Trial, redact};
+use crate::zone::{Database, Zone};
 
 /// How long what is tried here is kept, where the store forgets by itself.
 const SCRATCH: Duration = Duration::from_secs(300);
@@ -39,6 +40,8 @@ pub(crate) struct Needs {
     locks: bool,
     /// How long their runs may last.
     limits: RunLimits,
+    /// A job is in a time zone other than UTC.
+    zones: bool,
 }
 
 impl Needs {
@@ -47,7 +50,8 @@ impl Needs {
         let limits = RunLimits::of(jobs.clone());
         let leases = jobs.clone().map(|job| job.policy.lease_ttl);
         let lease_ttl = leases.min().unwrap_or_else(|| Policy::default().lease_ttl);
-        Self { lease_ttl, locks: jobs.into_iter().any(|job| job.policy.locks.is_some()), limits }
+        let locks = jobs.clone().any(|job| job.policy.locks.is_some());
+        Self { lease_ttl, locks, limits, zones: jobs.into_iter().any(|job| job.timezone != Zone::UTC) }
     }
 }
 
@@ -95,7 +99,7 @@ pub(crate) async fn examine(
         observed.left.clear();
     }
     let particular =
-        if observed.calls.is_ok() { store::examine(url, options.clone(), clock).await? } else { Vec::new() };
+        if observed.calls.is_ok() { store::examine(url, options.clone(), clock.clone()).await? } else { Vec::new() };
     let limits = Thresholds {
         lease_ttl: needs.lease_ttl,
         op_timeout: options.op_timeout,
@@ -117,7 +121,27 @@ pub(crate) async fn examine(
         findings.extend(commands::conflicts(&jobs, clock.now().wall));
     }
     findings.extend(particular);
+    findings.extend(needs.zones.then(|| time_zones(&Database::current())));
     Ok(view(findings))
+}
+
+/// Which time zone database this host has.
+fn time_zones(database: &Database) -> Finding {
+    let found = database.to_string();
+    let effect = "after a change of law a job starts at another hour than on other hosts";
+    match (database.passed_over(), database.folder()) {
+        (Some(folder), _) => {
+            let found = format!("{found}: TZDIR={} has no zone files", folder.display());
+            Finding::warning("time-zones", found, effect, "unset TZDIR, or name a folder like /usr/share/zoneinfo")
+        }
+        (None, None) => Finding::warning(
+            "time-zones",
+            found,
+            effect,
+            "install the tzdata package: only a new cronward renews its copy",
+        ),
+        (None, Some(_)) => Finding::ok("time-zones", found),
+    }
 }
 
 /// Takes away what was tried; answers what could not be.

@@ -11,6 +11,7 @@ mod services;
 mod signals;
 mod start;
 mod surroundings;
+mod zones;
 
 pub(crate) use heap::keep_small;
 #[cfg(feature = "http")]

@@ -9,12 +9,15 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
 use super::service_manager::tell;
+use super::zones;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, LoadError, StoreConfig};
 use crate::event::Event;
+use crate::job::JobSpec;
 use crate::node::{Command, Health, Plan};
 use crate::observe::{Journal, Observer};
 use crate::store::layer::Rotation;
+use crate::zone::{Database, Zone};
 
 /// A file that is read for longer is not read: its disk, or the server that it is on, hangs.
 const LONGEST_READ: Duration = Duration::from_secs(30);
@@ -22,8 +25,10 @@ const LONGEST_READ: Duration = Duration::from_secs(30);
 /// The jobs are moved out of the file: ten thousand of them are not held twice.
 pub(super) fn plan(config: &mut Config) -> Plan {
     let (config_hash, job_hashes) = (config.hash(), config.job_hashes());
-    let jobs = std::mem::take(&mut config.jobs).into_values().map(Arc::new).collect();
-    Plan { jobs, config_hash, job_hashes, max_running: config.node.max_running }
+    let jobs: Vec<Arc<JobSpec>> = std::mem::take(&mut config.jobs).into_values().map(Arc::new).collect();
+    let has_zones = jobs.iter().any(|job| job.timezone != Zone::UTC);
+    let zones = has_zones.then(|| Database::current().release());
+    Plan { jobs, config_hash, job_hashes, max_running: config.node.max_running, zones }
 }
 
 /// What a reload needs.
@@ -118,6 +123,7 @@ impl Reloader {
             if let Some(also) = also {
                 also();
             }
+            zones::look();
             let mut config = read(&path)?;
             taking.map_or(Ok(()), |take| take(&config))?;
             let plan = plan(&mut config);
@@ -139,8 +145,8 @@ impl Reloader {
         self.health.borrow().store_seen.is_some()
     }
 
-    /// The file's jobs; none when the file cannot be used, which is told.
-    pub(super) fn take(&self, read: FileRead) -> Option<Command> {
+    /// The file's jobs. When the file cannot be used, which is told, the jobs stay, with the rules that their time zones have now.
+    pub(super) fn take(&self, read: FileRead) -> Command {
         if self.has_started() {
             tell(&[NotifyState::Ready]);
         }
@@ -150,11 +156,11 @@ impl Reloader {
                     tracing::warn!("[node], [store] or [http] changed in the file: that needs a restart");
                 }
                 self.offer(config.store);
-                Some(Command::Reload(plan))
+                Command::Reload(plan)
             }
             Err(error) => {
                 self.observer.event(None, &Event::ReloadRefused { error });
-                None
+                Command::Zones(zones::now())
             }
         }
     }

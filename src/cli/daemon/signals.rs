@@ -44,7 +44,7 @@ impl Signals {
                 read = reading.done() => {
                     let command = reloader.take(read);
                     reading.go_on(&reloader);
-                    command
+                    Some(command)
                 }
             };
             if let Some(command) = command

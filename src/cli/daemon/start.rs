@@ -14,6 +14,7 @@ use super::service_manager::{tell, tell_of};
 use super::services::Services;
 use super::signals::{Signals, no_signals};
 use super::surroundings::Surroundings;
+use super::zones;
 use crate::cli::failure::Failure;
 use crate::cli::launching::launcher;
 use crate::cli::locks::kept_for;
@@ -27,6 +28,7 @@ use crate::node::{Health, Identity, Node, Plan, Ports};
 use crate::observe::{FanOut, Journal, NodeLog, Observer};
 use crate::store::layer::{Layered, SlowCalls};
 use crate::store::{JobEntry, Store};
+use crate::zone::Database;
 
 /// The loop, its timers and its sockets need little; a second thread keeps renewals going while the first is busy.
 const THREADS: usize = 2;
@@ -72,8 +74,12 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         node = %identity.name,
         store = store.location(),
         namespace = %address.options.namespace,
+        zones = %Database::current(),
         "cronward starts"
     );
+    if let Some(folder) = Database::current().passed_over() {
+        tracing::warn!(folder = %folder.display(), "TZDIR has no zone files: another database is used");
+    }
     let journal = journal(config.node.journal.as_deref(), &clock, &identity)?;
     let (health, watched) = watch::channel(Health::default());
     let (commands, inbox) = mpsc::channel(8);
@@ -119,6 +125,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         also: services.rereading(),
         taking: services.taking(),
     };
+    tokio::spawn(zones::follow(watched.clone(), Arc::new(SystemClock), commands.clone()));
     tokio::spawn(signals.obey(commands, reloader));
     tokio::spawn(tell_of(watched));
     let services = services.start();

@@ -8,6 +8,7 @@ use crate::node::action::Looked;
 use crate::slot::Audit;
 use crate::store::{Applied, ErrorKind, HeartbeatReply, Op};
 use crate::wake::WakeKind;
+use crate::zone::{Zone, ZoneRelease};
 
 fn now() -> Now {
     Now { mono: Mono::default(), wall: "2026-11-21T14:00:00Z".parse().unwrap() }
@@ -269,4 +270,36 @@ fn a_slot_whose_drive_is_gone_without_a_word_is_driven_again_at_its_next_tick() 
     assert!(
         actions(&mut machine).iter().any(|action| matches!(action, Action::Start(again) if again.slot == start.slot))
     );
+}
+
+#[test]
+fn a_job_whose_zone_has_other_rules_is_planned_anew_and_the_report_has_the_new_release() {
+    let zone = |name: &str, rules: &str| crate::zone::Database::bundled().zone(rules).unwrap().renamed(name);
+    let release = |version: &str| ZoneRelease { folder: None, version: Some(version.to_owned()) };
+    let job = |name: &str, zone: Zone| {
+        let spec = JobSpec::new(name.parse().unwrap(), "0 9 * * *", Program::Direct(vec!["true".to_owned()]));
+        Arc::new(JobSpec { timezone: zone, ..spec })
+    };
+    let mut machine = machine();
+    let jobs = vec![job("a", zone("Mars/Base", "Asia/Tokyo")), job("b", zone("Europe/Berlin", "Europe/Berlin"))];
+    machine.handle_reload(now(), Plan { jobs, zones: Some(release("2025b")), ..Plan::default() });
+    actions(&mut machine);
+    let mut zones = ZonesNow {
+        release: release("2025b"),
+        zones: vec![zone("Mars/Base", "Asia/Tokyo"), zone("Asia/Dubai", "Asia/Dubai")],
+    };
+    machine.handle_zones(now(), &zones);
+    assert!(actions(&mut machine).is_empty(), "nothing is different");
+
+    zones.release = release("2026f");
+    zones.zones[0] = zone("Mars/Base", "Asia/Dubai");
+    machine.handle_zones(now(), &zones);
+    let reloaded = actions(&mut machine).into_iter().find_map(|action| match action {
+        Action::Emit(Event::Reloaded { changed, .. }) => Some(changed),
+        _ => None,
+    });
+    assert_eq!(reloaded, Some(vec!["a".parse().unwrap()]));
+    assert_eq!(machine.plan().report(&machine.identity).zones, Some(release("2026f")));
+    let next = machine.entries[&"a".parse().unwrap()].timetable.schedule().next_after(now().wall).unwrap();
+    assert_eq!(next.to_rfc3339(), "2026-11-22T05:00:00+00:00");
 }

@@ -29,6 +29,12 @@ pub struct NodeView {
     pub config_hash: String,
     /// Jobs that it has in another form than most nodes that are alive, or does not have, or alone has.
     pub differs: Vec<JobName>,
+    /// The release of its time zone database, or `unknown`; null where every job of its file is in UTC.
+    pub zones: Option<String>,
+    /// The folder of that database, or `bundled`.
+    pub zones_from: Option<String>,
+    /// Its release is older than that of another node that is alive.
+    pub zones_old: bool,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// What it runs, as `job@slot`.
@@ -79,8 +85,17 @@ impl NodeView {
         };
         let nodes: Vec<NodeEntry> = nodes.iter().flat_map(both).flatten().collect();
         let alive = nodes.iter().filter(|node| node.is_alive(now)).map(|node| &node.report);
-        let usual = usual(&alive.collect::<Vec<_>>());
-        nodes.iter().map(|node| Self::of(node, now, &usual)).collect()
+        let alive: Vec<&NodeReport> = alive.collect();
+        let usual = usual(&alive);
+        let newest = alive.iter().filter_map(|report| release(report)).max();
+        let view = |node: &NodeEntry| {
+            let view = Self::of(node, now, &usual);
+            Self {
+                zones_old: !view.state.is_gone() && release(&node.report).is_some_and(|own| Some(own) < newest),
+                ..view
+            }
+        };
+        nodes.iter().map(view).collect()
     }
 
     fn of(entry: &NodeEntry, now: DateTime<Utc>, usual: &BTreeMap<&JobName, Option<&String>>) -> Self {
@@ -105,11 +120,19 @@ impl NodeView {
             config_hash: report.config_hash.clone(),
             // What a node had that is gone says nothing of the cluster as it is.
             differs: if state.is_gone() { Vec::new() } else { differing.collect() },
+            zones: report.zones.as_ref().map(|zones| zones.version.clone().unwrap_or_else(|| "unknown".to_owned())),
+            zones_from: report.zones.as_ref().map(|zones| zones.folder.clone().unwrap_or_else(|| "bundled".to_owned())),
+            zones_old: false,
             labels: report.labels.clone(),
             running: report.running.clone(),
             behind: report.behind.keys().cloned().collect(),
         }
     }
+}
+
+/// The release of its time zone database. Of two the later one is the greater text, up to the year 9999.
+fn release(report: &NodeReport) -> Option<&str> {
+    report.zones.as_ref()?.version.as_deref()
 }
 
 /// Of each job that some node has, what most of them have; none where most have it not. Of as many on each side the first by
@@ -128,6 +151,7 @@ fn usual<'a>(alive: &[&'a NodeReport]) -> BTreeMap<&'a JobName, Option<&'a Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::zone::ZoneRelease;
 
     fn node(name: &str, seen: &str, jobs: &[(&str, &str)]) -> NodeEntry {
         let job = |(name, hash): &(&str, &str)| (JobName::new(name).unwrap(), (*hash).to_owned());
@@ -136,6 +160,7 @@ mod tests {
             instance: "i".to_owned(),
             version: "0.1.0".to_owned(),
             config_hash: "c0ffee".to_owned(),
+            zones: None,
             job_hashes: jobs.iter().map(job).collect(),
             labels: BTreeMap::from([("zone".to_owned(), "eu".to_owned())]),
             started_at: "2026-11-21T11:00:00Z".parse().unwrap(),
@@ -200,13 +225,34 @@ mod tests {
     }
 
     #[test]
+    fn a_node_whose_time_zones_are_older_than_anothers_is_marked_unless_the_other_is_gone() {
+        let zones = |name, seen, version: Option<&str>| {
+            let mut node = node(name, seen, &[]);
+            node.report.zones = Some(ZoneRelease { folder: None, version: version.map(str::to_owned) });
+            node
+        };
+        let old = |nodes: &[NodeEntry]| {
+            let views = NodeView::all(nodes, "2026-11-21T12:00:10Z".parse().unwrap());
+            views.iter().filter(|view| view.zones_old).map(|view| view.node.to_string()).collect::<Vec<_>>()
+        };
+        let [a, b, newest] = [("a", "2025b"), ("b", "2025b"), ("c", "2026f")]
+            .map(|(name, version)| zones(name, "12:00:00", Some(version)));
+        assert_eq!(old(&[a.clone(), b.clone()]), [""; 0]);
+        assert_eq!(old(&[a.clone(), newest.clone(), b, zones("d", "12:00:00", None)]), ["a", "b"]);
+        assert_eq!(old(&[a, NodeEntry { seen: "2026-11-21T11:00:00Z".parse().unwrap(), ..newest }]), [""; 0]);
+        let view = NodeView::all(&[zones("d", "12:00:00", None)], "2026-11-21T12:00:10Z".parse().unwrap()).remove(0);
+        assert_eq!((view.zones.as_deref(), view.zones_from.as_deref()), (Some("unknown"), Some("bundled")));
+    }
+
+    #[test]
     fn the_fields_that_programs_rely_on_are_there() {
         let views = NodeView::all(&[node("d", "12:00:00", &[("x", "1")])], "2026-11-21T12:00:10Z".parse().unwrap());
         let json = serde_json::to_value(&views).unwrap();
         let wanted = serde_json::json!([{
             "node": "d", "instance": "i", "state": "draining", "version": "0.1.0",
             "started": "2026-11-21T11:00:00Z", "seen": "2026-11-21T12:00:00Z", "clock_offset_s": -1.5,
-            "config_hash": "c0ffee", "differs": [], "labels": {"zone": "eu"},
+            "config_hash": "c0ffee", "differs": [],
+            "zones": null, "zones_from": null, "zones_old": false, "labels": {"zone": "eu"},
             "running": ["x@2026-11-21T12Z"], "behind": [],
         }]);
         assert_eq!(json, wanted);

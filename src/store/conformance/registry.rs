@@ -55,6 +55,7 @@ fn report(bench: &Bench, node: &str, instance: &str) -> Result<NodeReport, Failu
     Ok(NodeReport {
         version: "1.2.3".to_owned(),
         config_hash: "c0ffee".to_owned(),
+        zones: None,
         job_hashes: BTreeMap::from([(job_name("push")?, "abc".to_owned())]),
         labels: BTreeMap::from([("zone".to_owned(), "eu-1 \"{x}\"\n".to_owned())]),
         clock_offset_ms: -12,

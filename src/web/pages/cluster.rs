@@ -30,6 +30,8 @@ struct NodeLine {
     clock_off: bool,
     file: String,
     differs: Option<String>,
+    zones: String,
+    zones_old: bool,
     running: Vec<(String, String)>,
     labels: String,
 }
@@ -65,6 +67,8 @@ fn node_line(node: &NodeView, tell: &Teller) -> NodeLine {
         clock_off: node.clock_offset_s.abs() > OFF,
         file: node.config_hash.chars().take(8).collect(),
         differs: (!node.differs.is_empty()).then(|| few(&node.differs)),
+        zones: node.zones.clone().unwrap_or_else(|| tell.t.words.none.to_owned()),
+        zones_old: node.zones_old,
         running: node.running.iter().take(MOST).map(link).collect(),
         labels: if labels.is_empty() { tell.t.words.none.to_owned() } else { labels.join(", ") },
     }

@@ -138,6 +138,7 @@ fn of_cluster(kind: &ConcernKind, tell: &Teller) -> Need {
             (node(name), (t.clock)(&format!("{offset_s:+.1} s")), "/nodes")
         }
         ConcernKind::FilesDiffer { node: name, jobs } => (node(name), (t.files)(&few(jobs)), "/nodes"),
+        ConcernKind::ZonesOld { node: name, zones } => (node(name), (t.zones)(zones), "/nodes"),
         ConcernKind::VersionsDiffer { versions } => {
             (frame.nodes.to_owned(), (t.versions)(&versions.join(", ")), "/nodes")
         }

@@ -86,6 +86,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         reloads::a_reload_leaves_the_running_command_alone_and_plans_what_is_new,
         reloads::a_file_with_an_error_changes_nothing_and_the_log_names_the_line,
         reloads::a_pipe_in_the_files_place_is_refused_and_the_next_hup_reads_again,
+        reloads::a_node_takes_an_updated_time_zone_database_by_a_signal,
         reloads::nodes_with_different_files_each_run_what_they_know_and_the_difference_is_stored,
         reloads::two_namespaces_on_one_server_do_not_meet,
         rotations::a_password_that_changed_is_read_again_once_it_is_refused_and_the_run_ends_as_done,

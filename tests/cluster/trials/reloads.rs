@@ -1,9 +1,11 @@
 //! SIGHUP, and nodes that do not have the same file.
 
+use chrono::Timelike;
+
 use crate::place::Place;
 use crate::redis_server::RedisServer;
 use crate::trials::stored;
-use crate::{jobs, wait};
+use crate::{jobs, wait, zone_file};
 
 pub(super) fn a_reload_leaves_the_running_command_alone_and_plans_what_is_new(place: &Place) {
     let server = RedisServer::start();
@@ -66,6 +68,39 @@ pub(super) fn a_pipe_in_the_files_place_is_refused_and_the_next_hup_reads_again(
     assert_eq!(node.says("reloaded: the file has no jobs")["level"], "WARN");
     node.terminate();
     assert!(node.exits().success());
+}
+
+pub(super) fn a_node_takes_an_updated_time_zone_database_by_a_signal(place: &Place) {
+    let server = RedisServer::start();
+    let folder = place.file("zoneinfo");
+    zone_file::write(&folder, "Mars/Base", 0);
+    // On the other side of the day in this zone, as it is now.
+    let hours = [12, 13].map(|ahead| (chrono::Utc::now().hour() + ahead) % 24);
+    let moved =
+        format!("schedule = \"*/2 * {},{} * * *\"\ntimezone = \"Mars/Base\"\nslot = \"tick\"", hours[0], hours[1]);
+    let moved = jobs::recorded("moved", &moved, 0.1, 0);
+    place.jobs(&jobs::file(&format!("{moved}{}", jobs::recorded("beat", &jobs::every(2), 0.1, 0))));
+    let node = place.node("a", &server.url()).variable("TZDIR", folder.display().to_string()).start();
+    wait::until_true("two runs of the other job", || place.runs_of("beat").len() >= 2);
+    assert_eq!(place.runs_of("moved").len(), 0);
+
+    zone_file::write(&folder, "Mars/Base", 12);
+    std::fs::write(folder.join("+VERSION"), "2031b\n").unwrap();
+    node.hang_up();
+    assert_eq!(node.says("time zones changed")["zones"], format!("{} (2031b)", folder.display()));
+    assert_eq!(node.says("reloaded")["changed"], "moved");
+    wait::until_true("the job runs", || !place.runs_of("moved").is_empty());
+    wait::until_true("the report has the release", || {
+        let nodes = place.json(&["nodes", "--json"], &server.url());
+        nodes[0]["zones"] == "2031b"
+    });
+
+    // The file cannot be used, the zones can.
+    zone_file::write(&folder, "Mars/Base", 0);
+    place.jobs("x");
+    node.hang_up();
+    node.says("not reloaded");
+    wait::until_true("the job is planned anew", || node.said("reloaded").len() == 2);
 }
 
 pub(super) fn nodes_with_different_files_each_run_what_they_know_and_the_difference_is_stored(place: &Place) {

@@ -281,7 +281,7 @@ impl Daemon {
 
 fn plan(specs: Vec<Arc<JobSpec>>) -> Plan {
     let job_hashes = specs.iter().map(|spec| (spec.name.clone(), String::new())).collect();
-    Plan { jobs: specs, config_hash: String::new(), job_hashes, max_running: MAX_RUNNING }
+    Plan { jobs: specs, job_hashes, max_running: MAX_RUNNING, ..Plan::default() }
 }
 
 /// The registry of jobs, as the node takes it.

@@ -191,6 +191,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         late: |after| format!("延迟：超过 {after}没有成功"),
         files: |jobs| format!("配置与其他节点不同：{jobs}"),
         versions: |versions| format!("各节点版本不同：{versions}"),
+        zones: |zones| format!("时区数据比其他节点旧：{zones}"),
         clock: |offset| format!("时钟偏差 {offset}"),
         unreadable: |records, error| {
             let more = if records > 1 { format!("；共 {records} 条记录") } else { String::new() };
@@ -335,6 +336,8 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         clock: "时钟偏差",
         file: "配置",
         differs: "不同之处",
+        zones: "时区数据",
+        zones_old: "比其他节点旧",
         running: "正在运行",
         labels: "标签",
         no_nodes: "在存储的保留期内没有心跳。启动节点：cronward run",

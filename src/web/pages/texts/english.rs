@@ -153,6 +153,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         late: |after| format!("late: no success for more than {after}"),
         files: |jobs| format!("has a different file: {jobs}"),
         versions: |versions| format!("nodes run different versions: {versions}"),
+        zones: |zones| format!("the time zones are older than another node's: {zones}"),
         clock: |offset| format!("the clock is off by {offset}"),
         unreadable: |records, error| {
             let more = if records > 1 { format!("; {records} records in all") } else { String::new() };
@@ -303,6 +304,8 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         clock: "Clock offset",
         file: "File",
         differs: "Differs in",
+        zones: "Time zones",
+        zones_old: "older than another node's",
         running: "Running",
         labels: "Labels",
         no_nodes: "No heartbeat in what the store keeps. Start a node with: cronward run",

@@ -152,6 +152,7 @@ pub(in crate::web::pages) struct NeedTexts {
     pub(in crate::web::pages) late: fn(&str) -> String,
     pub(in crate::web::pages) files: fn(&str) -> String,
     pub(in crate::web::pages) versions: fn(&str) -> String,
+    pub(in crate::web::pages) zones: fn(&str) -> String,
     pub(in crate::web::pages) clock: fn(&str) -> String,
     /// How many records of the store, and the error of the newest.
     pub(in crate::web::pages) unreadable: fn(u32, &str) -> String,
@@ -299,6 +300,8 @@ pub(in crate::web::pages) struct ClusterTexts {
     pub(in crate::web::pages) clock: &'static str,
     pub(in crate::web::pages) file: &'static str,
     pub(in crate::web::pages) differs: &'static str,
+    pub(in crate::web::pages) zones: &'static str,
+    pub(in crate::web::pages) zones_old: &'static str,
     pub(in crate::web::pages) running: &'static str,
     pub(in crate::web::pages) labels: &'static str,
     pub(in crate::web::pages) no_nodes: &'static str,
