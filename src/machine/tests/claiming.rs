@@ -1,6 +1,8 @@
 //! Looking and waiting: each answer to a claim, deadlines.
 
 use super::*;
+use crate::job::OnStoreError;
+use crate::slot::Audit;
 
 fn wait_after(reply: Claim) -> Duration {
     let (mut bench, _) = Bench::at_tick(Policy::default());
@@ -408,4 +410,24 @@ fn where_the_store_is_slow_the_short_lease_is_longer() {
     bench.machine.handle_claim(bench.now(), Err(error(Applied::Maybe)));
     bench.machine.handle_shutdown(bench.now(), seconds(3_600));
     assert_eq!(bench.claim().lease_ttl, seconds(15));
+}
+
+#[test]
+fn a_claim_whose_content_the_store_refuses_is_sent_again_without_the_reason_and_starts_no_run_without_a_guard() {
+    let audit = Audit {
+        verb: "trigger".to_owned(),
+        who: "ann".to_owned(),
+        host: "desk".to_owned(),
+        why: "a reason that the store refuses".to_owned(),
+        at: slot().start(),
+    };
+    let policy = Policy { on_store_error: OnStoreError::Run, lease_ttl: TTL, ..Policy::default() };
+    let (mut bench, request) = Bench::with(Assignment { audit: Some(audit), ..assignment(policy) });
+    assert!(request.audit.is_some_and(|audit| !audit.why.is_empty()));
+    for _ in 0..50 {
+        let refused = StoreError::new(ErrorKind::Content, Applied::No, Op::Claim, "redis://x", "too long");
+        bench.machine.handle_claim(bench.now(), Err(refused));
+        bench.until_timer();
+        assert_eq!(bench.claim().audit.map(|audit| (audit.who, audit.why)), Some(("ann".to_owned(), String::new())));
+    }
 }
