@@ -45,13 +45,15 @@ pub(crate) fn ending(record: &SlotRecord, run: &RunRecord) -> String {
     }
 }
 
-/// [`ending`] with the cause that the node recorded, as where a command could not be started.
+/// Why the command of an attempt could not be started, as its node recorded it.
+pub(crate) fn start_failure(run: &RunRecord) -> Option<&str> {
+    run.message.as_deref().filter(|_| matches!(run.exit_code, Some(126 | 127)))
+}
+
+/// [`ending`], with the cause where the command could not be started.
 pub(crate) fn ending_with_cause(record: &SlotRecord, run: &RunRecord) -> String {
     let ended = ending(record, run);
-    match &run.message {
-        Some(message) => format!("{ended}: {message}"),
-        None => ended,
-    }
+    start_failure(run).map(|cause| format!("{ended}: {cause}")).unwrap_or(ended)
 }
 
 /// What stands beside each time: a city says more to people than an abbreviation, of which `CST` is three.

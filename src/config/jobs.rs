@@ -11,6 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use toml::Spanned;
 
 use crate::config::context::Context;
+use crate::config::draft::Draft;
 use crate::config::limits;
 use crate::config::reader::{Section, put};
 use crate::config::sections::HOMES;
@@ -22,38 +23,6 @@ use crate::schedule::{self, DstEffect, DstNote, Remark, Timetable};
 use crate::zone::Zone;
 
 const OWN_KEYS: &[&str] = &["description", "schedule", "command"];
-
-/// A job as far as it could be read.
-pub(super) struct Draft {
-    pub(super) spec: JobSpec,
-    /// Its ticks and slots; none when its schedule cannot be used.
-    pub(super) timetable: Option<Timetable>,
-    /// Where its name is.
-    pub(super) name: Range<usize>,
-    /// Where its own keys are.
-    own: Places,
-    /// Where the keys of `[defaults]` are.
-    inherited: Rc<Places>,
-    /// Whether nothing was wrong with it so far.
-    pub(super) sound: bool,
-}
-
-impl Draft {
-    /// Where the job itself says this.
-    pub(super) fn own(&self, key: &str) -> Option<Range<usize>> {
-        self.own.get(key).cloned()
-    }
-
-    /// Where the file says this of the job: in the job, or in `[defaults]`.
-    pub(super) fn place(&self, key: &str) -> Option<Range<usize>> {
-        self.own(key).or_else(|| self.inherited.get(key).cloned())
-    }
-
-    /// The same; the job's name when the file does not say it.
-    pub(super) fn place_or_name(&self, key: &str) -> Range<usize> {
-        self.place(key).unwrap_or_else(|| self.name.clone())
-    }
-}
 
 /// Reads every job that has a usable name, or one alone.
 pub(super) fn read(section: &Section<'_>, defaults: &Defaults, only: Option<&JobName>) -> Vec<Draft> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::config::StoreConfig;
 use crate::config::context::Context;
-use crate::config::jobs::Draft;
+use crate::config::draft::Draft;
 use crate::config::notation::format_duration;
 use crate::job::{Backoff, CLOCK_SKEW, Concurrency, OnLost, Policy, RetryPolicy};
 use crate::schedule::Timetable;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::context::Context;
-use crate::config::jobs::Draft;
+use crate::config::draft::Draft;
 use crate::config::lock_timetable::{self, MOST_TOLD, some_of};
 use crate::config::notation::format_duration;
 use crate::config::{Diagnostic, Severity, StoreConfig};

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::later;
 use crate::config::context::Context;
-use crate::config::jobs::Draft;
+use crate::config::draft::Draft;
 use crate::config::notation::format_duration;
 use crate::job::{Concurrency, LockName};
 use crate::resource::Demand;

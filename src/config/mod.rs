@@ -8,6 +8,7 @@
 
 mod context;
 mod diagnostic;
+mod draft;
 mod file;
 mod http;
 mod http_section;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use url::Url;
 
 use crate::config::context::Context;
-use crate::config::jobs::Draft;
+use crate::config::draft::Draft;
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::sections::HOMES;
 use crate::config::settings;

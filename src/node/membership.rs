@@ -11,6 +11,7 @@ use crate::event::Event;
 use crate::job::JobName;
 use crate::node::action::{Action, Looked, Outbox, Question, Report};
 use crate::node::active::ActiveSlots;
+use crate::node::first_contact::FirstContact;
 use crate::node::first_seen::FirstSeen;
 use crate::node::plan::{self, Entry, Health, Identity, Plan, Upkeep};
 use crate::node::presence::Presence;
@@ -25,19 +26,6 @@ const REFRESH: Duration = Duration::from_secs(3_600);
 
 /// Between two purges of a store whose records do not expire by themselves.
 const PURGE: Duration = Duration::from_secs(600);
-
-/// How far the node has come in taking over from those before it.
-#[derive(Debug)]
-enum FirstContact {
-    /// The registry of nodes is not read yet; the instant is when to ask (again).
-    Unread(Option<Mono>),
-    /// It is being read.
-    Asked,
-    /// It was read: which of each job's slots are closed. The registry of jobs comes next.
-    Read(BTreeMap<JobName, handover::Closed>),
-    /// The closer knows where to begin; heartbeats may take the place of the earlier ones.
-    Over,
-}
 
 /// What the node is besides.
 #[derive(Clone, Copy, Debug)]

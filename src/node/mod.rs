@@ -25,6 +25,7 @@ mod daemon;
 mod digest;
 #[cfg(feature = "daemon")]
 mod drift;
+mod first_contact;
 mod first_seen;
 #[cfg(test)]
 mod handover_tests;

@@ -1,7 +1,7 @@
 //! What other schedulers read in an expression and cronward does not: a time zone (Go's cron, Kubernetes), and Quartz's numbers of the
 //! weekdays (XXL-JOB, Spring's older tables). Each is refused with its translation, since it would run at another time.
 
-use super::syntax::{DAYS, SyntaxError};
+use super::fields::{DAYS, SyntaxError};
 
 /// A time zone within the expression, before it or after it.
 pub(super) fn zone_within(expression: &str) -> Result<(), SyntaxError> {

@@ -31,7 +31,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use croner::describe::{English, Language};
 
-use super::syntax::{Compiled, SyntaxError, compile};
+use super::fields::SyntaxError;
+use super::syntax::{Compiled, compile};
 use crate::schedule::pattern::Pattern;
 use crate::schedule::zone::{Wall, change_between, offset, resolve, wall_clock};
 use crate::zone::Zone;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 
 use crate::clock::between;
-use crate::schedule::syntax::{FIELDS, Field};
+use crate::schedule::fields::{FIELDS, Field};
 use crate::schedule::zone::{changes, wall_clock};
 use crate::schedule::{Schedule, Timetable};
 use crate::slot::Period;

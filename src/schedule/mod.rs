@@ -3,6 +3,7 @@
 mod closer;
 mod dialects;
 mod expression;
+mod fields;
 mod lint;
 mod pattern;
 mod planner;

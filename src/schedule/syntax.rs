@@ -9,23 +9,11 @@ use croner::describe::Language;
 use croner::parser::CronParser;
 
 use super::dialects;
+use super::fields::{FIELDS, Field, SyntaxError};
 use super::pattern::{Pattern, Set};
 
 /// The longest expression. Sixty minutes as a list take 170 characters.
 const LONGEST: usize = 200;
-
-/// What is wrong with an expression, and what to write instead.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct SyntaxError {
-    pub(super) message: String,
-    pub(super) hint: Option<String>,
-}
-
-impl SyntaxError {
-    pub(super) fn new(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: Some(hint.into()) }
-    }
-}
 
 /// A compiled expression.
 #[derive(Debug)]
@@ -70,26 +58,6 @@ fn regular(set: Set, all: u32) -> String {
 fn list(set: Set) -> String {
     set.values().map(|value| value.to_string()).collect::<Vec<_>>().join(",")
 }
-
-/// One of the six fields.
-pub(super) struct Field {
-    pub(super) name: &'static str,
-    pub(super) least: u32,
-    pub(super) most: u32,
-    names: &'static [&'static str],
-}
-
-const MONTHS: [&str; 12] = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
-pub(super) const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
-
-pub(super) const FIELDS: [Field; 6] = [
-    Field { name: "second", least: 0, most: 59, names: &[] },
-    Field { name: "minute", least: 0, most: 59, names: &[] },
-    Field { name: "hour", least: 0, most: 23, names: &[] },
-    Field { name: "day-of-month", least: 1, most: 31, names: &[] },
-    Field { name: "month", least: 1, most: 12, names: &MONTHS },
-    Field { name: "day-of-week", least: 0, most: 7, names: &DAYS },
-];
 
 const FORM: &str = "write 5 fields: minute hour day-of-month month day-of-week, like \"0 * * * *\"; or 6 with seconds first; or @hourly";
 

@@ -11,6 +11,7 @@ use crate::admin::why::facts::Facts;
 use crate::admin::why::locks;
 use crate::admin::why::obstacle::obstacle;
 use crate::admin::why::texts::{SlotReasons, WhyTexts};
+use crate::admin::words::start_failure;
 use crate::clock::{between, later};
 use crate::job::NodeName;
 use crate::slot::{Audit, Decision, Mark, Outcome, RunRecord, SlotState, Verdict};
@@ -203,7 +204,7 @@ fn attempt(told: Reasoning<'_>, run: &RunRecord) -> String {
         None => (t.running)(attempt, node),
         Some(Outcome::GivenBack) => (t.given_back)(attempt, node, None, run.message.as_deref()),
         Some(_) => {
-            let cause = run.message.as_ref().map_or_else(String::new, |message| (t.cause)(message));
+            let cause = start_failure(run).map(t.cause).unwrap_or_default();
             (t.ended)(attempt, node, &((t.ending)(&told.record, run) + &cause))
         }
     }

@@ -124,7 +124,7 @@ pub(crate) struct AttemptReasons {
     pub(crate) ended: fn(u32, &str, &str) -> String,
     /// How an attempt ended, in a word or two.
     pub(crate) ending: fn(&SlotRecord, &RunRecord) -> String,
-    /// The recorded cause, after how the attempt ended.
+    /// Why the command could not be started, after how the attempt ended.
     pub(crate) cause: fn(&str) -> String,
 }
 

@@ -113,9 +113,7 @@ fn defaults(shared: &SharedSettings, jobs: &[&Job]) -> String {
     }
     for (name, value) in &shared.env {
         let told = match (&**name, &**value) {
-            ("PATH", CRONS_PATH) => {
-                "    # import: cron's default, because the crontab sets none"
-            }
+            ("PATH", CRONS_PATH) => "    # import: cron's default, because the crontab sets none",
             _ => "",
         };
         line_of(&mut text, &format!("{} = {}{told}", key(name), string(&literal(value))));

@@ -686,7 +686,7 @@ fn job_under(pause: Option<PauseView>, query: &str, acts: bool) -> String {
     let missed = hour(fixture::untouched(), "2026-11-21T11Z", "2026-11-21T12Z");
     let done = hour(fixture::done(), "2026-11-21T10Z", "2026-11-21T11Z");
     let slots = vec![judged(&fixture::failed(), NOW, true), missed, done];
-    let timetable = Timetable::parse(name("billing"), "0 * * * *", "UTC", "hour").unwrap();
+    let timetable = Timetable::parse(name("billing"), "0 * * * *", "America/Sao_Paulo", "hour").unwrap();
     let tick = |at_: &str, notes: &[&str]| {
         let slot = timetable.slot_at(at(at_)).unwrap();
         TickView::of(&slot, at(at_), at_.to_owned(), notes.iter().map(|note| (*note).to_owned()).collect())
@@ -763,7 +763,7 @@ fn a_paused_job_names_the_person_the_reason_the_end_and_the_times_that_the_pause
     };
     let text = text_of(&job_under(Some(pause(Some("2026-11-22T00:00:00Z"))), "", true));
     for said in [
-        "Paused by ana on ops-1 at 13:00:00 UTC · database move · paused until",
+        "Paused by ana on ops-1 at 13:00 UTC · database move · paused until Sun 00:00 UTC",
         "15:00 UTC in 48 min paused",
         "the hour is skipped here",
     ] {

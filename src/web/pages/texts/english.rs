@@ -1,9 +1,9 @@
 //! The pages in English.
 
-use super::plain;
 use super::sentences::{
-    ActTexts, ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
+    ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
 };
+use super::{act_english, plain};
 use crate::admin::words::brief;
 use crate::admin::{actions, why};
 use crate::board::FilterError;
@@ -354,45 +354,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         no_activity: "Nothing has happened yet since this node started.",
         activity_of: |node| format!("What node {node} did and saw since it started, newest first."),
     },
-    act: ActTexts {
-        label: |verb| match verb {
-            "reset" => "Run again…",
-            "unlock" => "Unlock…",
-            "mark-done" => "Mark as done…",
-            "trigger" => "Run now…",
-            "retry" => "Run again…",
-            "pause" => "Pause…",
-            "resume" => "Resume…",
-            _ => "Do it…",
-        },
-        heading: |verb, what| {
-            let verb = match verb {
-                "reset" | "retry" => "Run again",
-                "unlock" => "Unlock",
-                "mark-done" => "Mark as done",
-                "trigger" => "Run now",
-                "pause" => "Pause",
-                "resume" => "Resume",
-                other => other,
-            };
-            format!("{verb}: {what}")
-        },
-        effect: "What will happen",
-        undo: "To undo",
-        command: "The same on a terminal",
-        reason: "Reason",
-        reason_required: "required; recorded with your name",
-        reason_optional: "recorded with your name",
-        confirm: |job| format!("Type {job} to confirm"),
-        until: "Until",
-        until_hint: "30m, 2h, or a time like 2026-11-21T18:00:00Z; empty: until resumed",
-        back: "Back",
-        off_away: "Actions are off while the store cannot be used.",
-        needless: "There is nothing to do:",
-        refused: "This cannot be done now:",
-        audited: |who| format!("Recorded as done by {who}."),
-        changed: "The slot changed in the meantime. This is its state now; what you typed is kept.",
-    },
+    act: act_english::FORMS,
     other_pages: plain::ENGLISH,
     live: LiveTexts {
         live: "live",

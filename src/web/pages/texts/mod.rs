@@ -4,6 +4,7 @@
 //! have the English ones; values that commands tell too (a problem, a filter that cannot be read) show themselves in English.
 
 mod act_chinese;
+mod act_english;
 mod chinese;
 mod english;
 mod plain;
