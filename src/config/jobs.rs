@@ -4,7 +4,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::rc::Rc;
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -15,7 +14,7 @@ use crate::config::draft::Draft;
 use crate::config::limits;
 use crate::config::reader::{Section, put};
 use crate::config::sections::HOMES;
-use crate::config::settings::{self, Defaults, KEYS, Places};
+use crate::config::settings::{self, Defaults, KEYS};
 use crate::config::value::nearest_allowed;
 use crate::config::{Diagnostic, NodeConfig, Severity, StoreConfig};
 use crate::job::{JobName, JobSpec, Policy};

@@ -88,6 +88,7 @@ impl Script {
             enabled: true,
             origin: JobOrigin::File,
             planned: None,
+            command: None,
             first_seen: earlier(self.second, Duration::from_secs(SLOT.into())),
         };
         self.timetables.iter().map(known).collect()
