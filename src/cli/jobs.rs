@@ -112,7 +112,7 @@ fn state(view: &JobView, console: &Console) -> Cell {
         Some(SlotState::Pending | SlotState::Retrying) if view.no_start == Some(NoStart::NoNode) => {
             format::text("no node")
         }
-        Some(SlotState::Pending) if view.no_start == Some(NoStart::NotDue) => format::text(&not_due(view.first_seen)),
+        Some(SlotState::Pending) if view.no_start == Some(NoStart::NotDue) => format::text(not_due(view.first_seen)),
         Some(state) => format::state(console, state),
         None => format::text("-"),
     }
@@ -192,10 +192,10 @@ mod tests {
     #[test]
     fn a_job_that_the_cluster_first_knew_after_its_time_says_when() {
         let slot = Some(SlotView::of(&fixture::untouched(), fixture::at(NOON), 3));
-        let first_seen = Some(fixture::at("2026-11-21T12:06:00Z"));
-        let new = JobView { no_start: Some(NoStart::NotDue), first_seen, ..view("new", slot) };
+        let first_seen = fixture::at("2026-11-21T12:06:00Z");
+        let new = JobView { no_start: Some(NoStart::NotDue), first_seen: Some(first_seen), ..view("new", slot) };
         let said = shown(&[new]);
-        assert!(said.contains(&format!("not due before {}", instant(first_seen.unwrap()))), "{said}");
+        assert!(said.contains(&format!("not due before {}", instant(first_seen))), "{said}");
     }
 
     #[test]

@@ -364,7 +364,7 @@ async fn a_node_that_cannot_start_commands_claims_next_to_nothing_says_so_once_a
         crowd.runs()
     );
     let paused = Event::StartsPaused { error: "no descriptor is free".to_owned() };
-    assert_eq!(*crowd.heard.pauses.lock().unwrap(), [paused.clone()]);
+    assert_eq!(*crowd.heard.pauses.lock().unwrap(), std::slice::from_ref(&paused));
     machine.0.store(false, Ordering::Relaxed);
     crowd.pass(SECOND * 60).await;
     assert_eq!(crowd.ends, [End::Done; 50], "no slot has lost its only attempt");

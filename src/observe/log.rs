@@ -238,7 +238,7 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
             );
         }
         Event::LeaseRestored { attempt } => {
-            warn!(job, slot, attempt, "lease restored: it had expired, or the store had lost it")
+            warn!(job, slot, attempt, "lease restored: it had expired, or the store had lost it");
         }
         Event::Overtaken { attempt, by, by_attempt, unstarted: true } => {
             debug!(job, slot, attempt, by = by.as_str(), by_attempt, "overtaken: the command was not started");

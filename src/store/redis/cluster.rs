@@ -138,7 +138,7 @@ impl Cluster {
         let listeners = members.hosts.iter().map(|seed| data.at(&seed.host, seed.port)).collect();
         let listeners = Arc::new(AnyOf::new(listeners));
         let heard = Endpoint::AnyOf(Arc::clone(&listeners));
-        let known = Known { seeds: members.hosts.clone(), data, op_timeout, state: Mutex::default(), listeners };
+        let known = Known { seeds: members.hosts, data, op_timeout, state: Mutex::default(), listeners };
         Ok((Self { known: Arc::new(known), refreshing: Mutex::default() }, heard))
     }
 

@@ -196,7 +196,7 @@ pub(super) fn meaning<D: Dialect>(error: &sqlx::Error) -> (ErrorKind, String) {
     if let Some(fault) = TlsFault::of(error, &D::TLS_WORDS) {
         return (fault.kind, fault.message);
     }
-    let (kind, advice) = D::answered(error).unwrap_or_else(|| match error {
+    let (kind, advice) = D::answered(error).unwrap_or(match error {
         sqlx::Error::Tls(_) => (ErrorKind::Unsupported, D::TLS),
         sqlx::Error::Protocol(_) => (ErrorKind::Unsupported, D::STRANGER),
         sqlx::Error::ColumnDecode { .. } | sqlx::Error::ColumnNotFound(_) | sqlx::Error::RowNotFound => {
