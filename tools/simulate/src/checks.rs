@@ -244,7 +244,7 @@ bugs! {
     ErrorIsGrant,
     /// The node says of a run that failed that it is done.
     FailureIsDone,
-    /// The node sends the output again that the store refused.
+    /// The node sends the output of a success again that the store refused.
     OutputInsistedOn,
     /// The node's clock stands still while it waits for the answer to a claim, as one that does not count suspend.
     ClockStops,

@@ -111,7 +111,10 @@ impl World {
         };
         match (token.bits() % 4, length) {
             (0, 1..) => self.nature.reply(request, Err(NoAnswer::CONTENT), Duration::ZERO),
-            (1, 4_097..) => self.nature.never_answered(request),
+            (1, 4_097..) => {
+                self.nature.enter_message("loss", (request.from.node, request.ask.slot()), request.until);
+                self.nature.never_answered(request);
+            }
             _ => return false,
         }
         self.nature.strike(Fault::ContentRefused);

@@ -70,8 +70,9 @@ impl World {
             self.hosts.get(run.by.node).is_some_and(|host| host.start == run.by.start && host.daemon.is_some())
         };
         let is_open = |run: &&SimulatedRun| {
-            let ended = run.ended.filter(|ended| *ended > calm && *ended + LAST < scenario.end);
-            ended.is_some() && !run.settled && !run.orphaned && lives(run)
+            let well = self.well_since(run.by.node).unwrap_or(scenario.end);
+            let ended = run.ended.filter(|ended| *ended > calm && (*ended).max(well) + LAST < scenario.end);
+            ended.is_some() && !run.settled && !run.orphaned && !run.paused && lives(run)
         };
         if let Some(run) = runs.iter().find(is_open) {
             let text = format!("n{} never recorded how attempt {} of {slot} ended", run.by.node + 1, run.attempt);

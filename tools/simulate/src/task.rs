@@ -176,7 +176,6 @@ impl Task {
                 );
             }
             Action::Fail { lease, run, retry_after } => {
-                let run = with_output(desk, run);
                 self.lease = Some(lease.clone());
                 let fact = Fact { lease: lease.clone(), run: run.clone(), done_ttl: lease.ttl };
                 let fact = desk.nature.is_bug(Bug::FailureDoneAgain).then(|| Box::new(fact));

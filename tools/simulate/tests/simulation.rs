@@ -267,6 +267,7 @@ const UNSEEN: &[Bug] = &[
     Bug::LocksKeptInRetry,
     Bug::LocksNotReleased,
     Bug::LocksNeverLost,
+    Bug::OutputInsistedOn,
 ];
 
 /// The first world in which only the journals show that a node looks too late.
