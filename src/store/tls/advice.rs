@@ -27,6 +27,14 @@ pub(in crate::store) struct TlsWords {
     pub(in crate::store) takes_self_signed: bool,
 }
 
+impl TlsWords {
+    /// Those of a driver that checks certificates by itself, without a seam for a verifier.
+    #[cfg(any(feature = "postgres", feature = "mysql"))]
+    pub(in crate::store) const fn of_driver(ca: &'static str, identity: &'static str, plain: &'static str) -> Self {
+        Self { ca, identity, plain, takes_self_signed: false }
+    }
+}
+
 /// A failure with its way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
