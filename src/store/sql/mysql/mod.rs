@@ -118,12 +118,7 @@ impl Dialect for MySql {
 
     const TLS: &'static str = "TLS failed: check ssl-mode, and name the CA of its certificate with ssl-ca";
 
-    const TLS_WORDS: TlsWords = TlsWords {
-        ca: "ssl-ca=/path/ca.pem",
-        identity: "ssl-cert=/path/cert.pem&ssl-key=/path/key.pem",
-        plain: "ssl-mode=disabled",
-        takes_self_signed: false,
-    };
+    const TLS_WORDS: TlsWords = TlsWords::of_driver("ssl-ca=FILE", "ssl-cert=FILE&ssl-key=FILE", "ssl-mode=disabled");
 
     const STRANGER: &'static str = "what answers there is not MySQL, or broke off";
 

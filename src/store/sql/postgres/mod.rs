@@ -127,12 +127,7 @@ impl Dialect for Postgres {
 
     const TLS: &'static str = "TLS failed: check sslmode, and name the CA of its certificate with sslrootcert";
 
-    const TLS_WORDS: TlsWords = TlsWords {
-        ca: "sslrootcert=/path/ca.pem",
-        identity: "sslcert=/path/cert.pem&sslkey=/path/key.pem",
-        plain: "sslmode=disable",
-        takes_self_signed: false,
-    };
+    const TLS_WORDS: TlsWords = TlsWords::of_driver("sslrootcert=FILE", "sslcert=FILE&sslkey=FILE", "sslmode=disable");
 
     const STRANGER: &'static str = "what answers there is not PostgreSQL, or broke off";
 
