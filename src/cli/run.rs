@@ -119,5 +119,5 @@ fn port(args: &RunArgs, file: Option<&HttpConfig>) -> Option<HttpConfig> {
 
 #[cfg(feature = "http")]
 fn listen(text: &str) -> Result<std::net::SocketAddr, String> {
-    config::parse_listen(text).ok_or_else(|| "write an address and a port: 127.0.0.1:9747 or [::1]:9747".to_owned())
+    config::parse_listen(text).ok_or_else(|| config::listen_hint(text).replace('"', ""))
 }

@@ -124,6 +124,16 @@ impl HttpConfig {
         self.tokens_file.is_some() || self.proxy.is_some()
     }
 
+    /// Whether the role of an operator can be had at all: by a token of the file, or by what a proxy says.
+    pub fn may_have_operators(&self) -> bool {
+        let by_proxy = self.proxy.as_ref().is_some_and(|proxy| match &proxy.roles {
+            RoleSource::Nowhere => false,
+            RoleSource::Named(_) => true,
+            RoleSource::Groups(_, roles) => roles.values().any(|role| *role == Role::Operator),
+        });
+        self.tokens_file.is_some() || by_proxy
+    }
+
     /// Whether the world reaches the port through TLS alone, its own or a proxy's.
     pub const fn is_behind_tls(&self) -> bool {
         self.behind_tls_proxy || self.tls.is_some()
@@ -157,6 +167,14 @@ impl HttpConfig {
 pub fn parse_listen(text: &str) -> Option<SocketAddr> {
     let numeric = text.strip_prefix("localhost:").map_or_else(|| text.to_owned(), |port| format!("127.0.0.1:{port}"));
     numeric.parse().ok()
+}
+
+/// What to write in the place of an address that cannot be read; the port of one that has nothing else.
+pub(crate) fn listen_hint(text: &str) -> String {
+    match text.trim().trim_start_matches(['*', ':']).parse::<u16>() {
+        Ok(port) => format!("write \"127.0.0.1:{port}\", or another address of this host with the port"),
+        Err(_) => "write an address and a port: \"127.0.0.1:9747\" or \"[::1]:9747\"".to_owned(),
+    }
 }
 
 #[cfg(test)]

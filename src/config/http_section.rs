@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use toml::de::DeValue;
 use url::Url;
 
-use crate::config::http::{HttpConfig, ProxyConfig, Role, RoleSource, TlsFiles, parse_listen};
+use crate::config::http::{HttpConfig, ProxyConfig, Role, RoleSource, TlsFiles, listen_hint, parse_listen};
 use crate::config::network::Network;
 use crate::config::reader::{Section, put, put_some};
 use crate::config::sections::{HOMES, HTTP};
@@ -59,6 +60,13 @@ pub(super) fn check(section: &Section<'_>, http: &HttpConfig) {
             format!("let both end alike: base_path = {shown:?}, or public_url = \"https://…{base}\""),
         );
     }
+    if is_usable && !http.read_only && !http.may_have_operators() {
+        let message = "read_only = false has no effect: no token and no group has the role operator";
+        let span = section.entry("read_only").map_or(section.span.clone(), |entry| entry.span());
+        let hint =
+            "name a tokens_file in [http.auth], or give a group of the proxy the role operator, or leave read_only out";
+        section.ctx.warn("no-operator", span, message.to_owned(), hint);
+    }
     if is_usable && !http.has_auth() && http.listen.ip().is_loopback() {
         let message = "without [http.auth] every user of this machine may look at everything on the port";
         section.ctx.note(
@@ -72,11 +80,13 @@ pub(super) fn check(section: &Section<'_>, http: &HttpConfig) {
 
 fn listen(section: &Section<'_>, http: &mut HttpConfig, auth_is_wrong: bool) {
     let Some(entry) = section.entry("listen") else { return };
+    if let DeValue::Integer(port) = entry.value() {
+        return entry.refuse("bad-address", "is a port without an address", listen_hint(port.as_str()));
+    }
     let Some(text) = entry.text("\"127.0.0.1:9747\"") else { return };
     let Some(address) = parse_listen(&text) else {
         let shown: String = text.chars().take(60).collect();
-        let hint = "write an address and a port: \"127.0.0.1:9747\" or \"[::1]:9747\"";
-        return entry.refuse("bad-address", &format!("cannot be {shown:?}"), hint);
+        return entry.refuse("bad-address", &format!("cannot be {shown:?}"), listen_hint(&text));
     };
     http.listen = address;
     if let Some(objection) = http.objection().filter(|_| !auth_is_wrong) {

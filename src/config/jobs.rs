@@ -9,12 +9,13 @@ use std::rc::Rc;
 use chrono::{DateTime, TimeDelta, Utc};
 use toml::Spanned;
 
+use crate::config::command;
 use crate::config::context::Context;
 use crate::config::draft::Draft;
 use crate::config::limits;
 use crate::config::reader::{Section, put};
 use crate::config::sections::HOMES;
-use crate::config::settings::{self, Defaults, KEYS};
+use crate::config::settings::{Defaults, KEYS};
 use crate::config::value::nearest_allowed;
 use crate::config::{Diagnostic, NodeConfig, Severity, StoreConfig};
 use crate::job::{JobName, JobSpec, Policy};
@@ -56,7 +57,7 @@ fn one(job: &Section<'_>, name: JobName, defaults: &Defaults) -> Draft {
     let mut settings = defaults.settings.clone();
     settings.read(job);
     let schedule = schedule(job);
-    let program = settings::program(job);
+    let program = command::program(job);
     let mut spec = settings.into_spec(name, schedule.clone().unwrap_or_default(), program);
     spec.description = job.text("description", "\"Push the hour's invoices\"");
     let timetable = schedule.and_then(|_| timetable(job, &spec));

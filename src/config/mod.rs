@@ -6,6 +6,7 @@
 //! - Everything that is wrong is reported at once, each finding with its place and a way out: see [`Diagnostics`].
 //! - Nothing here starts a command, opens a store or prints.
 
+mod command;
 mod context;
 mod diagnostic;
 mod draft;
@@ -32,6 +33,8 @@ mod value;
 pub use context::Environment;
 pub use diagnostic::{Diagnostic, Diagnostics, JsonFinding, Severity};
 pub use file::{LoadError, NotFound, find, lint_file, load, load_job};
+#[cfg(feature = "http")]
+pub(crate) use http::listen_hint;
 pub use http::{HttpConfig, Objection, ProxyConfig, Role, RoleSource, TlsFiles, parse_listen};
 pub use model::{Config, NodeConfig, StoreConfig};
 pub use network::Network;

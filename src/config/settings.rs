@@ -1,5 +1,5 @@
-//! What `[defaults]` and each job may say alike, their bounds and their words, and how one is laid over the other; and a job's command
-//! with what surrounds it. Variables are never replaced inside a command: `{slot}` and the environment are its inputs.
+//! What `[defaults]` and each job may say alike, their bounds and their words, and how one is laid over the other; and what
+//! surrounds a job's command.
 
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -7,14 +7,12 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
-use toml::de::DeValue;
-
+use crate::config::command::fits;
 use crate::config::locks;
 use crate::config::notation::{format_duration, is_variable_name, parse_duration};
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::secrets;
 use crate::config::value::{Entry, zone_hint};
-use crate::exec::check_placeholders;
 use crate::job::{
     Backoff, CommandSpec, Concurrency, JobName, JobSpec, KillMode, MAX_ATTEMPTS_LIMIT, OnLost, OnStoreError, Policy,
     Program, SHORTEST_LEASE_TTL,
@@ -187,8 +185,7 @@ const DONE_TTL: RangeInclusive<Duration> = seconds(1)..=LONGEST;
 const RETRY: RangeInclusive<Duration> = Duration::ZERO..=seconds(7 * 86_400);
 const KILL_AFTER: RangeInclusive<Duration> = Duration::ZERO..=seconds(3_600);
 const START_DEADLINE: RangeInclusive<Duration> = seconds(1)..=LONGEST;
-/// Zero is the word for "no limit", so that an environment variable can say it too.
-const TIMEOUT: RangeInclusive<Duration> = Duration::ZERO..=LONGEST;
+const TIMEOUT: RangeInclusive<Duration> = Duration::from_millis(1)..=LONGEST;
 
 /// Takes over what a section says.
 pub(super) fn read(section: &Section<'_>, policy: &mut Policy) {
@@ -220,10 +217,15 @@ fn max_attempts(section: &Section<'_>) -> Option<u32> {
     u32::try_from(number).ok()
 }
 
-/// `"none"` and `"0s"` mean no limit.
+/// `"none"` means no limit. Zero does elsewhere (`timeout(1)`), and reads like the shortest limit.
 fn timeout(section: &Section<'_>) -> Option<Option<Duration>> {
-    let duration = section.word_or_duration("timeout", "none", TIMEOUT)?;
-    Some(duration.filter(|limit| !limit.is_zero()))
+    let entry = section.entry("timeout")?;
+    let is_zero = |text: &str| parse_duration(text).is_ok_and(|limit| limit.is_zero());
+    if entry.value().as_str().is_some() && is_zero(&entry.text("\"30m\"")?) {
+        entry.refuse("out-of-range", "is zero: no run could ever end in time", "write timeout = \"none\" for no limit");
+        return None;
+    }
+    section.word_or_duration("timeout", "none", TIMEOUT)
 }
 
 /// `"slot"` means while the slot lasts.
@@ -236,78 +238,6 @@ const LARGEST_OUTPUT: i64 = 1024 * 1024;
 
 /// What cronward itself tells the command; a job cannot set these.
 const RESERVED: &str = "CRONWARD_";
-
-const EXAMPLE: &str = "[\"/usr/local/bin/push\", \"--hour\", \"{slot}\"]";
-
-/// The program of a job; told and empty when there is none.
-pub(super) fn program(section: &Section<'_>) -> Program {
-    let nothing = Program::Direct(Vec::new());
-    let Some(entry) = section.entry("command") else {
-        if section.is_misspelled("command") {
-            return nothing;
-        }
-        let hint = format!("add command = {EXAMPLE}");
-        section.ctx.error("missing-command", section.span.clone(), "the job has no command".to_owned(), hint);
-        return nothing;
-    };
-    match entry.value() {
-        DeValue::String(_) => shell(&entry).unwrap_or(nothing),
-        DeValue::Array(_) => direct(&entry).unwrap_or(nothing),
-        _ => entry.wrong_type("a list of strings, or a string for /bin/sh", EXAMPLE).unwrap_or(nothing),
-    }
-}
-
-fn shell(entry: &Entry<'_>) -> Option<Program> {
-    let line = entry.raw("\"make backup | gzip > /srv/backup.gz\"")?;
-    if line.trim().is_empty() {
-        empty(entry);
-        return None;
-    }
-    if let Some((range, name)) = first_placeholder(line) {
-        let span = entry.ctx.within(&entry.span(), line, range);
-        let message = format!("{{{name}}} is not replaced in a shell command");
-        let hint = format!("use \"$CRONWARD_{}\", or write the command as a list", name.to_ascii_uppercase());
-        entry.ctx.warn("shell-placeholder", span, message, hint);
-    }
-    Some(Program::Shell(line.to_owned()))
-}
-
-/// The first `{slot}` or the like of a shell line, and where it is. `${slot}` is the shell's own.
-fn first_placeholder(line: &str) -> Option<(Range<usize>, &str)> {
-    line.match_indices('{').find_map(|(at, _)| {
-        let (name, _) = line.get(at + 1..)?.split_once('}')?;
-        let of_shell = line.get(..at).is_some_and(|before| before.ends_with('$'));
-        let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
-        let known = plain && !of_shell && check_placeholders(&format!("{{{name}}}")).is_ok();
-        known.then_some((at..at + name.len() + 2, name))
-    })
-}
-
-fn direct(entry: &Entry<'_>) -> Option<Program> {
-    let items = entry.items("a list of strings", EXAMPLE)?;
-    let words: Vec<Option<String>> = items.iter().map(word).collect();
-    let words: Vec<String> = words.into_iter().collect::<Option<_>>()?;
-    if words.first().is_none_or(|program| program.trim().is_empty()) {
-        empty(entry);
-        return None;
-    }
-    Some(Program::Direct(words))
-}
-
-fn empty(entry: &Entry<'_>) {
-    entry.refuse("empty-command", "is empty", format!("write command = {EXAMPLE}"));
-}
-
-/// One word of a list command, its placeholders checked.
-fn word(item: &Entry<'_>) -> Option<String> {
-    let text = item.raw("\"…\"")?;
-    if let Err(error) = check_placeholders(text) {
-        let variable = text.contains("${").then_some("variables are not replaced in commands: set them in env");
-        item.object("unknown-placeholder", error, variable.map(str::to_owned));
-        return None;
-    }
-    Some(text.to_owned())
-}
 
 /// Takes over what a section says about the surroundings of a command.
 fn read_settings(section: &Section<'_>, command: &mut CommandSpec) {
@@ -329,6 +259,7 @@ fn read_env(entry: &Entry<'_>, command: &mut CommandSpec) {
         let value = field.text("\"…\"");
         if variable_name(entry, name, span) {
             secrets::look_at_variable(name, &field);
+            let value = value.filter(|value| fits(&field, name.len() + 1 + value.len()));
             command.env.extend(value.map(|value| (name.to_owned(), value)));
         }
     }

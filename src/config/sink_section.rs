@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use url::Url;
 
+use crate::config::command;
 use crate::config::context::Context;
 use crate::config::draft::Draft;
 use crate::config::reader::{LONGEST, Section, put, put_some};
 use crate::config::sections::HOMES;
-use crate::config::settings;
 use crate::config::sink::{Lang, MailConfig, MailTls, SPREAD, SecretText, SinkConfig, SinkTarget, Sinks, WebForm};
 use crate::config::value::{Entry, nearest, nearest_allowed};
 use crate::event::NoticeKind;
@@ -308,7 +308,7 @@ fn checked(entry: &Entry<'_>) -> Option<String> {
 }
 
 fn command(section: &Section<'_>) -> Option<Program> {
-    let program = settings::program(section);
+    let program = command::program(section);
     let is_there = match &program {
         Program::Direct(words) => !words.is_empty(),
         Program::Shell(_) => true,

@@ -175,6 +175,11 @@ impl Tokens {
         self.listed.len()
     }
 
+    /// Whether one of them is an operator's.
+    pub fn has_operator(&self) -> bool {
+        self.listed.iter().any(|known| known.role == Role::Operator)
+    }
+
     /// Whether every user of the machine can read the file: then nobody can log in with a page, because whoever reads the file could
     /// sign a login. Tokens in a header work all the same.
     pub const fn is_open(&self) -> bool {

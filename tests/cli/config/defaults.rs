@@ -158,8 +158,8 @@ fn a_job_overrides_defaults_key_by_key() {
 }
 
 #[test]
-fn none_and_zero_both_mean_no_time_limit_and_slot_means_while_the_slot_lasts() {
-    for limit in ["none", "0s", "${NO_LIMIT:-none}"] {
+fn none_means_no_time_limit_and_slot_means_while_the_slot_lasts() {
+    for limit in ["none", "${NO_LIMIT:-none}"] {
         let text = format!(
             "[defaults]\nstart_deadline = \"1m\"\n{}",
             job(&format!("timeout = {limit:?}\nstart_deadline = \"slot\""))

@@ -196,3 +196,33 @@ fn errors_in_defaults_are_told_once_whatever_the_number_of_jobs() {
     let jobs = job("") + &job("").replace("jobs.a", "jobs.b");
     tells(&format!("[defaults]\nlease_ttl = \"x\"\n{jobs}"), "2:13 bad-duration: lease_ttl: \"x\" is no duration");
 }
+
+#[test]
+fn a_timeout_of_zero_is_refused_with_the_word_for_no_limit() {
+    for zero in ["0s", "0m 0s", "${NO_LIMIT:-0ms}"] {
+        tells(
+            &job(&format!("timeout = {zero:?}")),
+            "4:11 out-of-range: timeout is zero: no run could ever end in time (write timeout = \"none\" for no limit)",
+        );
+    }
+}
+
+#[test]
+fn a_word_or_variable_that_linux_passes_on_to_no_command_is_refused() {
+    let long = "x".repeat(131_072);
+    let command = |command: &str| format!("[jobs.a]\nschedule = \"0 * * * *\"\ncommand = {command}\n");
+    for (text, name) in [
+        (command(&format!("[\"echo\", \"{long}\"]")), "command[1] has 131072 bytes"),
+        (command(&format!("\"{long}\"")), "command has 131072 bytes"),
+        (job(&format!("env = {{ X = \"{}\" }}", &long[2..])), "env.X has 131072 bytes"),
+    ] {
+        let told = told(&text);
+        assert_eq!(told.len(), 1, "{}", told.len());
+        assert!(
+            told[0].contains(&format!(" too-long: {name}: Linux starts no command with more than 131071")),
+            "{}",
+            told[0]
+        );
+    }
+    assert_eq!(told(&command(&format!("[\"echo\", \"{}\"]", &long[1..]))), Vec::<String>::new());
+}

@@ -344,3 +344,36 @@ fn a_public_url_that_does_not_lead_to_the_base_path_is_a_warning() {
         assert!(told(&both(base, url)).iter().all(|finding| !finding.contains("dead-links")), "{base} {url}");
     }
 }
+
+#[test]
+fn a_port_without_an_address_is_told_with_one() {
+    let written = "(write \"127.0.0.1:9747\", or another address of this host with the port)";
+    tells(&with("[http]\nlisten = 9747"), &format!("2:10 bad-address: listen is a port without an address {written}"));
+    for text in ["9747", ":9747", "*:9747"] {
+        tells(
+            &with(&format!("[http]\nlisten = {text:?}")),
+            &format!("2:10 bad-address: listen cannot be {text:?} {written}"),
+        );
+    }
+    tells(
+        &with("[http]\nlisten = \"localhost\""),
+        "2:10 bad-address: listen cannot be \"localhost\" (write an address and a port",
+    );
+}
+
+#[test]
+fn actions_that_no_operator_can_take_are_told() {
+    let codes = |text: &str| -> Vec<&'static str> {
+        super::report(&with(text)).findings.iter().map(|finding| finding.code).collect()
+    };
+    let proxy = "[http.auth.proxy]\nfrom = [\"10.0.0.5/32\"]\n";
+    let open = "[http]\nread_only = false\n";
+    assert_eq!(codes(open), ["open-to-users", "no-operator"]);
+    assert_eq!(codes(&format!("{open}{proxy}")), ["no-operator"]);
+    assert_eq!(codes(&format!("{open}{proxy}groups = {{ staff = \"viewer\" }}")), ["no-operator"]);
+    for role in ["groups = { staff = \"operator\" }", "role_header = \"X-Role\""] {
+        assert_eq!(codes(&format!("{open}{proxy}{role}")), [""; 0], "{role}");
+    }
+    assert_eq!(codes(&format!("{open}[http.auth]\ntokens_file = \"tokens\"")), [""; 0]);
+    assert_eq!(codes("[http]\nread_only = true"), ["open-to-users"]);
+}
