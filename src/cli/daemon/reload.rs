@@ -1,5 +1,6 @@
 //! HUP: the file is read again while the node runs, on a thread of its own. What is wrong with it is one line.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use super::zones;
 use crate::clock::{Clock, SystemClock};
 use crate::config::{self, Config, LoadError, StoreConfig};
 use crate::event::Event;
-use crate::job::JobSpec;
+use crate::job::{JobName, JobSpec};
 use crate::node::{Command, Health, Plan};
 use crate::observe::{Journal, Observer};
 use crate::store::layer::Rotation;
@@ -38,6 +39,8 @@ pub(super) struct Reloader {
     pub(super) rotation: Option<Arc<Rotation>>,
     /// What the daemon was started with, without its jobs.
     pub(super) file: Config,
+    /// The jobs that it has now.
+    pub(super) known: KnownJobs,
     pub(super) observer: Arc<dyn Observer>,
     pub(super) health: watch::Receiver<Health>,
     pub(super) journal: Option<Arc<Journal>>,
@@ -61,8 +64,62 @@ fn fixed(file: &Config) -> impl PartialEq {
     (kept, store.url_file.clone(), store.namespace.clone(), store.op_timeout, store.retention)
 }
 
-/// What came of reading the file: it, and the plan that it makes; else why it cannot be used.
-type FileRead = Result<(Config, Plan), String>;
+/// A file that can be used, with the plan that it makes.
+pub(super) struct NewFile {
+    config: Config,
+    plan: Plan,
+    /// Its last line has an end: a file that is still being written, or was cut off, has none.
+    is_whole: bool,
+}
+
+/// What came of reading the file; else why it cannot be used.
+type FileRead = Result<NewFile, String>;
+
+/// The jobs that run, and the file that was refused last because it lacks too many of them.
+#[derive(Debug)]
+pub(super) struct KnownJobs {
+    names: BTreeSet<JobName>,
+    doubted: Option<String>,
+}
+
+/// Names of a list that are shown.
+const SHOWN: usize = 5;
+
+impl KnownJobs {
+    pub(super) fn of(plan: &Plan) -> Self {
+        Self { names: names(plan), doubted: None }
+    }
+
+    /// Takes the jobs of a new file. A file that was cut off, or emptied by a deployment that failed, is often a valid one with fewer
+    /// jobs: where more than half of the jobs are gone, or some are and the last line has no end, the same jobs have to be asked
+    /// for a second time.
+    fn take(&mut self, plan: &Plan, is_whole: bool) -> Result<(), String> {
+        let names = names(plan);
+        let gone: Vec<&JobName> = self.names.difference(&names).collect();
+        let shrinks = names.len() < self.names.len() && (gone.len() * 2 > self.names.len() || !is_whole);
+        if shrinks && self.doubted.as_ref() != Some(&plan.config_hash) {
+            self.doubted = Some(plan.config_hash.clone());
+            return Err(lacking(&gone, self.names.len(), is_whole));
+        }
+        *self = Self { names, doubted: None };
+        Ok(())
+    }
+}
+
+fn names(plan: &Plan) -> BTreeSet<JobName> {
+    plan.jobs.iter().map(|job| job.name.clone()).collect()
+}
+
+fn lacking(gone: &[&JobName], of: usize, is_whole: bool) -> String {
+    let shown: Vec<&str> = gone.iter().take(SHOWN).map(|name| name.as_str()).collect();
+    let more = if gone.len() > SHOWN { ", …" } else { "" };
+    let cut = if is_whole { "" } else { ", and its last line has no end" };
+    format!(
+        "the file lacks {} of {of} jobs ({}{more}){cut}: send HUP once more if this is meant",
+        gone.len(),
+        shown.join(", ")
+    )
+}
 
 /// The file being read. One at a time; what is asked for meanwhile is one more.
 #[derive(Default)]
@@ -124,10 +181,10 @@ impl Reloader {
                 also();
             }
             zones::look();
-            let mut config = read(&path)?;
+            let (mut config, is_whole) = read(&path)?;
             taking.map_or(Ok(()), |take| take(&config))?;
             let plan = plan(&mut config);
-            Ok((config, plan))
+            Ok(NewFile { config, plan, is_whole })
         });
         tokio::spawn(in_time(reading))
     }
@@ -146,12 +203,13 @@ impl Reloader {
     }
 
     /// The file's jobs. When the file cannot be used, which is told, the jobs stay, with the rules that their time zones have now.
-    pub(super) fn take(&self, read: FileRead) -> Command {
+    pub(super) fn take(&mut self, read: FileRead) -> Command {
         if self.has_started() {
             tell(&[NotifyState::Ready]);
         }
-        match read {
-            Ok((config, plan)) => {
+        let known = &mut self.known;
+        match read.and_then(|new| known.take(&new.plan, new.is_whole).map(|()| new)) {
+            Ok(NewFile { config, plan, .. }) => {
                 if fixed(&config) != fixed(&self.file) {
                     tracing::warn!("[node], [store] or [http] changed in the file: that needs a restart");
                 }
@@ -166,11 +224,11 @@ impl Reloader {
     }
 }
 
-/// The file; else why it cannot be used.
-fn read(path: &Path) -> Result<Config, String> {
+/// The file, and whether its last line has an end; else why it cannot be used.
+fn read(path: &Path) -> Result<(Config, bool), String> {
     let environment = config::Environment::of_process(SystemClock.now().wall);
     match config::load(path, &environment) {
-        Ok((config, _warnings)) => Ok(config),
+        Ok((config, report)) => Ok((config, report.text.ends_with('\n'))),
         Err(error @ LoadError::File { .. }) => Err(error.to_string()),
         Err(LoadError::Invalid(report)) => {
             let first = report.findings.iter().find(|finding| finding.severity == config::Severity::Error);
@@ -191,5 +249,46 @@ mod tests {
         let refused = reading.done().await.map(drop).unwrap_err();
         assert!(refused.contains("was not read within 30 s"), "{refused}");
         assert!(reading.running.is_none(), "the next one can be read");
+    }
+
+    /// A file with these jobs.
+    fn planned(names: &[&str]) -> Plan {
+        let job = |name: &&str| format!("[jobs.{name}]\nschedule = \"0 * * * *\"\ncommand = [\"true\"]\n");
+        let text: String = names.iter().map(job).collect();
+        let environment = config::Environment::new("2026-11-21T12:00:00Z".parse().unwrap());
+        plan(&mut config::parse("jobs.toml", text, &environment).unwrap().0)
+    }
+
+    #[test]
+    fn a_file_that_lacks_more_than_half_of_the_jobs_is_taken_at_the_second_signal_only() {
+        let mut known = KnownJobs::of(&planned(&["a", "b", "c", "d", "e"]));
+        let refused = known.take(&planned(&["a", "b"]), true).unwrap_err();
+        assert_eq!(refused, "the file lacks 3 of 5 jobs (c, d, e): send HUP once more if this is meant");
+        // Another file is another question.
+        assert!(known.take(&planned(&["a"]), true).is_err());
+        assert!(known.take(&planned(&["a", "b"]), true).is_err());
+        assert_eq!(known.take(&planned(&["a", "b"]), true), Ok(()));
+        assert_eq!(known.take(&planned(&["a", "b"]), true), Ok(()), "nothing is gone any more");
+    }
+
+    #[test]
+    fn a_file_without_an_end_of_its_last_line_may_not_lack_a_single_job() {
+        let mut known = KnownJobs::of(&planned(&["a", "b", "c", "d", "e"]));
+        let refused = known.take(&planned(&["a", "b", "c", "d"]), false).unwrap_err();
+        let expected =
+            "the file lacks 1 of 5 jobs (e), and its last line has no end: send HUP once more if this is meant";
+        assert_eq!(refused, expected);
+        assert_eq!(known.take(&planned(&["a", "b", "c", "d", "e"]), false), Ok(()), "whole again");
+        assert!(known.take(&planned(&["a", "b", "c", "d"]), false).is_err(), "what was refused before is forgotten");
+        assert_eq!(known.take(&planned(&["a", "b", "c", "d"]), false), Ok(()));
+    }
+
+    #[test]
+    fn jobs_that_are_removed_renamed_or_added_one_by_one_are_taken_at_once() {
+        let mut known = KnownJobs::of(&planned(&["a", "b", "c", "d"]));
+        for names in [&["a", "b"][..], &["x", "y"], &["x", "y", "z"], &["z", "y"], &["z"]] {
+            assert_eq!(known.take(&planned(names), true), Ok(()), "{names:?}");
+        }
+        assert!(known.take(&planned(&[]), true).is_err());
     }
 }

@@ -30,7 +30,7 @@ impl Signals {
 
     /// TERM and INT drain, a second one stops at once; HUP reads the file again, on a thread of its own: neither renewals nor
     /// TERM wait for a long file or a slow disk.
-    pub(super) async fn obey(mut self, commands: mpsc::Sender<Command>, reloader: Reloader) {
+    pub(super) async fn obey(mut self, commands: mpsc::Sender<Command>, mut reloader: Reloader) {
         let mut drain = reloader.file.node.drain;
         let mut reading = FileReading::default();
         loop {

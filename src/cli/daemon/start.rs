@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, watch};
 
 #[cfg(feature = "http")]
 use super::port::Serving;
-use super::reload::{Reloader, plan};
+use super::reload::{KnownJobs, Reloader, plan};
 use super::service_manager::{tell, tell_of};
 use super::services::Services;
 use super::signals::{Signals, no_signals};
@@ -110,6 +110,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         launcher,
         observer: Arc::clone(&observer),
     };
+    let known = KnownJobs::of(&plan);
     let node = Node::new(identity, ports, plan).map_err(|error| Failure::Configuration(error.to_string()))?;
     let signals = Signals::listen()?;
     if let Some(orphanage) = Orphanage::of_first_process().map_err(no_signals)? {
@@ -119,6 +120,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         path,
         rotation: (!address.from_command_line).then_some(rotation),
         file: config,
+        known,
         observer,
         health: watched.clone(),
         journal: journal.clone(),

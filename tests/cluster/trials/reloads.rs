@@ -65,6 +65,8 @@ pub(super) fn a_pipe_in_the_files_place_is_refused_and_the_next_hup_reads_again(
     assert_eq!(node.says("reloaded")["level"], "INFO");
     place.jobs(&jobs::file(""));
     node.hang_up();
+    wait::until_true("a file without its jobs is asked for twice", || node.said("not reloaded").len() == 2);
+    node.hang_up();
     assert_eq!(node.says("reloaded: the file has no jobs")["level"], "WARN");
     node.terminate();
     assert!(node.exits().success());
