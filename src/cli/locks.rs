@@ -15,11 +15,11 @@ use crate::cli::format::{self, Grid};
 use crate::cli::session::{connect_locks, shows_others};
 use crate::cli::store_args::{StoreAddress, StoreArgs};
 use crate::cli::value_parsers;
-use crate::cli::watch::{Picture, Row, WatchView, rest};
+use crate::cli::watch::{Picture, Row, WatchView, rest, warn_once};
 use crate::job::{JobSpec, LockName};
 use crate::observe::view::{LockEntryView, LockView};
 use crate::resource::{DeadlockStep, LockRecord, deadlocks};
-use crate::store::{LockStore, Store, redact};
+use crate::store::{LockStore, LocksEach, Store, locks_each, redact};
 
 /// List the locks with who holds them and how many wait; with a name, the queue of that lock
 ///
@@ -91,7 +91,8 @@ pub(crate) async fn list(args: &LocksArgs, console: &mut Console) -> Result<(), 
     if args.watch {
         return watch(args, &session, console).await;
     }
-    let (now, records) = look(args, &session).await?;
+    let Look { now, records, unreadable } = look(args, &session).await?;
+    unreadable.iter().for_each(|error| console.warn(error));
     let views = views(args, &records, now);
     // Of one lock only those in which somebody waits for it.
     let is_asked = |step: &DeadlockStep| args.lock.as_ref().is_none_or(|lock| *lock == step.lock);
@@ -114,19 +115,40 @@ pub(crate) async fn list(args: &LocksArgs, console: &mut Console) -> Result<(), 
     }
 }
 
-/// The locks as they are now: of whoever waits for the one that was named, all, since what it waits for may wait for another.
-async fn look(args: &LocksArgs, session: &LockSession) -> Result<(DateTime<Utc>, Vec<LockRecord>), Failure> {
+/// What one look at the locks has found.
+struct Look {
+    now: DateTime<Utc>,
+    records: Vec<LockRecord>,
+    /// Why others cannot be read.
+    unreadable: BTreeSet<String>,
+}
+
+/// The locks as they are now: of whoever waits for the one that was named, all, since what it waits for may wait for another. An error
+/// where none of them can be read.
+async fn look(args: &LocksArgs, session: &LockSession) -> Result<Look, Failure> {
     let names: Vec<LockName> = args.lock.iter().cloned().collect();
-    let (now, records) = session.store.locks(&names).await?;
+    let found = read(session, &names).await?;
+    let Look { now, records, .. } = found;
     if names.is_empty() || records.iter().all(|record| record.waiting().next().is_none()) {
-        return Ok((now, records));
+        return Ok(Look { now, records, ..found });
     }
-    let (now, mut all) = session.store.locks(&[]).await?;
+    let Look { now, records: mut all, unreadable } = read(session, &[]).await?;
     // One that is gone meanwhile is shown as it was.
     let is_gone = |record: &LockRecord| all.iter().all(|other| other.lock != record.lock);
     let gone: Vec<LockRecord> = records.into_iter().filter(is_gone).collect();
     all.extend(gone);
-    Ok((now, all))
+    Ok(Look { now, records: all, unreadable })
+}
+
+async fn read(session: &LockSession, names: &[LockName]) -> Result<Look, Failure> {
+    let LocksEach { now, records, mut unreadable } = locks_each(&*session.store, names).await?;
+    if now.is_none()
+        && let Some(error) = unreadable.pop()
+    {
+        return Err(error.into());
+    }
+    let unreadable = unreadable.iter().map(|error| harmless(&error.to_string()).into_owned()).collect();
+    Ok(Look { now: now.unwrap_or_default(), records, unreadable })
 }
 
 /// What is listed of them. Without a name those that somebody holds or waits for, unless all are asked for.
@@ -267,15 +289,27 @@ async fn watch(args: &LocksArgs, session: &LockSession, console: &mut Console) -
     let mut watch = WatchView::new(args.interval, args.output.json, console);
     // A lock that nobody holds any more is told, too, where it was told before.
     let all = LocksArgs { all: true, store: args.store.clone(), lock: args.lock.clone(), ..*args };
-    let mut held = BTreeSet::new();
+    let (mut held, mut told) = (BTreeSet::new(), BTreeSet::new());
     loop {
         match look_again(&all, &mut held, session).await {
-            Ok((now, views)) => show(args, &mut watch, session, now, &views, console)?,
+            Ok(listing) => {
+                if !watch.is_drawn() {
+                    warn_once(&mut told, &listing.unreadable, console);
+                }
+                show(args, &mut watch, session, &listing, console)?;
+            }
             Err(Failure::Store(error)) if error.is_transient() => watch.excuse(&error, console)?,
             Err(failure) => return Err(failure),
         }
         rest(args.interval).await;
     }
+}
+
+/// What is listed of one look.
+struct Listing {
+    now: DateTime<Utc>,
+    views: Vec<LockView>,
+    unreadable: BTreeSet<String>,
 }
 
 /// The same for somebody who goes on looking. What somebody held at the last look and the store knows no more, as one that lost its
@@ -284,8 +318,8 @@ async fn look_again(
     args: &LocksArgs,
     held: &mut BTreeSet<LockName>,
     session: &LockSession,
-) -> Result<(DateTime<Utc>, Vec<LockView>), Failure> {
-    let (now, records) = look(args, session).await?;
+) -> Result<Listing, Failure> {
+    let Look { now, records, unreadable } = look(args, session).await?;
     let mut views = views(args, &records, now);
     let listed: BTreeSet<&LockName> = views.iter().map(|view| &view.lock).collect();
     let gone: Vec<LockName> = held.iter().filter(|lock| !listed.contains(lock)).cloned().collect();
@@ -295,17 +329,17 @@ async fn look_again(
         views.extend(LockView::all(&records, now));
     }
     *held = in_use;
-    Ok((now, views))
+    Ok(Listing { now, views, unreadable })
 }
 
 fn show(
     args: &LocksArgs,
     watch: &mut WatchView,
     session: &LockSession,
-    now: DateTime<Utc>,
-    views: &[LockView],
+    listing: &Listing,
     console: &mut Console,
 ) -> Result<(), Failure> {
+    let Listing { now, views, unreadable } = listing;
     let wanted = |view: &&LockView| args.all || args.lock.is_some() || !view.queue.is_empty();
     let listed = |view: &&LockView| wanted(view) || watch.knows(view.lock.as_str());
     let listed: Vec<LockView> = if watch.is_drawn() {
@@ -313,12 +347,13 @@ fn show(
     } else {
         views.iter().filter(listed).cloned().collect()
     };
-    let table = match listed.first().filter(|_| args.lock.is_some() && watch.is_drawn()) {
-        Some(view) => page(view, now, console).lines(),
+    let mut table = match listed.first().filter(|_| args.lock.is_some() && watch.is_drawn()) {
+        Some(view) => page(view, *now, console).lines(),
         None => grid(&listed, console).lines(),
     };
+    table.extend(unreadable.iter().filter(|_| watch.is_drawn()).cloned());
     let rows = listed.iter().map(|view| Row { key: view.lock.as_str(), fingerprint: fingerprint(view), view });
-    let title = format!("{}  {}", instant(now), session.location);
+    let title = format!("{}  {}", instant(*now), session.location);
     watch.show(Picture { title, table, empty: none(args, session), rows: rows.collect() }, console)
 }
 

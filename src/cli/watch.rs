@@ -55,7 +55,7 @@ async fn look(session: &mut AdminSession, file: Option<&Config>) -> Result<(Vec<
 }
 
 /// Warns of what cannot be read now and could be at the last look.
-fn warn_once(told: &mut BTreeSet<String>, unreadable: &BTreeSet<String>, console: &mut Console) {
+pub(crate) fn warn_once(told: &mut BTreeSet<String>, unreadable: &BTreeSet<String>, console: &mut Console) {
     unreadable.difference(told).for_each(|error| console.warn(error));
     told.clone_from(unreadable);
 }

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 
 use crate::error::{ErrorKind, Reply, StoreError};
-use crate::job::JobName;
+use crate::job::{JobName, LockName};
 #[cfg(feature = "http")]
 use crate::message::{Topic, UntoldMessage};
+use crate::resource::LockRecord;
 use crate::slot::{JobLatest, Slot, SlotRecord};
-use crate::store::Store;
+use crate::store::{LockStore, Store};
 
 /// What is left to be asked for. Where one cannot be read, a store answers nothing of those that were asked for with it: they are asked
 /// for again in halves. So there are less than twice as many calls as things that were wanted.
@@ -61,6 +62,36 @@ pub(crate) async fn latest_each(store: &dyn Store, jobs: &[JobName]) -> Reply<Ve
     Ok(found)
 }
 
+/// What is known of each of these locks, by name of all where none is named, and why some cannot be read; and the store's clock,
+/// where any could be.
+pub(crate) async fn locks_each(store: &dyn LockStore, wanted: &[LockName]) -> Reply<LocksEach> {
+    let all = match store.locks(wanted).await {
+        Ok((now, records)) => return Ok(LocksEach { now: Some(now), records, unreadable: Vec::new() }),
+        Err(error) if error.kind != ErrorKind::Corrupt => return Err(error),
+        Err(_) if wanted.is_empty() => store.lock_names().await?,
+        Err(_) => wanted.to_vec(),
+    };
+    let (mut parts, mut found) = (Halves(vec![all.as_slice()]), LocksEach::default());
+    while let Some(part) = parts.0.pop() {
+        match store.locks(part).await {
+            Ok((now, records)) => {
+                found.now = Some(now);
+                found.records.extend(records);
+            }
+            Err(error) => found.unreadable.extend(parts.met(part, error)?),
+        }
+    }
+    Ok(found)
+}
+
+/// What [`locks_each`] has found.
+#[derive(Debug, Default)]
+pub(crate) struct LocksEach {
+    pub(crate) now: Option<DateTime<Utc>>,
+    pub(crate) records: Vec<LockRecord>,
+    pub(crate) unreadable: Vec<StoreError>,
+}
+
 /// What was begun about these topics and is not told, and which of them cannot be read; and the store's clock, where any could be.
 #[cfg(feature = "http")]
 pub(crate) async fn untold_each(store: &dyn Store, topics: &[Topic]) -> Reply<UntoldEach> {
@@ -90,12 +121,16 @@ pub(crate) struct UntoldEach {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
 
     use async_trait::async_trait;
 
     use super::*;
     use crate::clock::ManualClock;
     use crate::error::{Applied, Op};
+    use crate::job::NodeName;
+    use crate::resource::{AcquireRequest, Demands};
+    use crate::slot::Token;
     use crate::store::StoreOptions;
     use crate::store::layer::{Call, Layer, Layered};
     use crate::store::memory::MemoryStore;
@@ -152,6 +187,25 @@ mod tests {
         let found = latest_each(&store, &self::names()).await.unwrap();
         assert_eq!((found.len(), found.iter().filter(|latest| latest.is_err()).count()), (100, 100));
         assert_eq!(calls.load(Ordering::Relaxed), 199);
+    }
+
+    #[tokio::test]
+    async fn a_lock_that_cannot_be_read_keeps_nobody_from_the_others() {
+        let clock = ManualClock::at("2026-11-21T12:10:00Z".parse().unwrap());
+        let memory = MemoryStore::new(StoreOptions::default(), Arc::new(clock));
+        for number in 0..20_u128 {
+            let demands = Demands::new(vec![format!("l{number:02}").parse().unwrap()]).unwrap();
+            let (token, node) = (Token::from_bits(number + 1), NodeName::new("n").unwrap());
+            memory.acquire(&AcquireRequest::new(token, node, token, Duration::from_secs(60), demands)).await.unwrap();
+        }
+        memory.spoil(&["l07"]);
+        let names = ["l06", "l07", "l08"].map(|name| LockName::new(name).unwrap());
+        for (wanted, readable) in [(&[][..], 19), (&names, 2), (&names[1..2], 0)] {
+            let found = locks_each(&memory, wanted).await.unwrap();
+            assert_eq!((found.records.len(), found.now.is_some()), (readable, readable > 0), "{wanted:?}");
+            let told: Vec<String> = found.unreadable.iter().map(ToString::to_string).collect();
+            assert_eq!(told, ["memory:: locks: l07: a key of another type"]);
+        }
     }
 
     #[tokio::test]

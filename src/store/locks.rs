@@ -57,6 +57,11 @@ pub trait LockStore: Debug + Send + Sync + 'static {
     /// store's clock at the time of reading.
     async fn locks(&self, names: &[LockName]) -> Reply<(DateTime<Utc>, Vec<LockRecord>)>;
 
+    /// The name of every lock that is known, in order; also of those whose records cannot be read. Reads only.
+    async fn lock_names(&self) -> Reply<Vec<LockName>> {
+        Ok(self.locks(&[]).await?.1.into_iter().map(|record| record.lock).collect())
+    }
+
     /// Operator: takes the request out of this lock's queue; recorded. A holder's next renewal answers `Lost`, a waiter's next beat
     /// `Refused(Spent)`. `Unchanged` where it is not there.
     async fn evict(&self, lock: &LockName, token: Token, audit: &Audit) -> Reply<Intervention>;
@@ -85,6 +90,9 @@ pub(super) trait LockRuled: Debug + Send + Sync + 'static {
 
     /// [`LockStore::locks`].
     fn lock_records(&self, names: &[LockName]) -> impl Future<Output = Reply<(DateTime<Utc>, Vec<LockRecord>)>> + Send;
+
+    /// [`LockStore::lock_names`].
+    fn known_names(&self) -> impl Future<Output = Reply<Vec<LockName>>> + Send;
 
     /// [`LockStore::listen`].
     fn lock_hints(&self, instance: Token) -> LockWakeups;
@@ -115,6 +123,10 @@ impl<S: LockRuled> LockStore for S {
 
     async fn locks(&self, names: &[LockName]) -> Reply<(DateTime<Utc>, Vec<LockRecord>)> {
         self.lock_records(names).await
+    }
+
+    async fn lock_names(&self) -> Reply<Vec<LockName>> {
+        self.known_names().await
     }
 
     async fn evict(&self, lock: &LockName, token: Token, audit: &Audit) -> Reply<Intervention> {

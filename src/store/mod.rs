@@ -90,7 +90,7 @@ pub use doctor::{Finding, Severity, Station, Trial};
 #[cfg(feature = "http")]
 pub(crate) use each::untold_each;
 #[cfg(feature = "daemon")]
-pub(crate) use each::{inspect_each, latest_each};
+pub(crate) use each::{LocksEach, inspect_each, latest_each, locks_each};
 pub use locks::{LockStore, LockWakeups};
 #[doc(hidden)]
 pub use open::{capability, check_url, client_command, examine, forget, stations, where_kept};

@@ -110,6 +110,9 @@ pub(super) trait LockShelf: Framed {
         wakes: &[(Token, Token)],
     ) -> impl Future<Output = Result<bool, Fault>> + Send;
 
+    /// [`LockRuled::known_names`].
+    fn load_names(&self) -> impl Future<Output = Result<Vec<LockName>, Fault>> + Send;
+
     /// [`LockRuled::remove_idle_locks`].
     fn purge_idle(&self, call: &Call) -> impl Future<Output = Result<u64, Fault>> + Send;
 
@@ -170,6 +173,10 @@ impl<S: LockShelf> LockRuled for S {
     async fn lock_records(&self, names: &[LockName]) -> Reply<(DateTime<Utc>, Vec<LockRecord>)> {
         let call = Call::new(Op::Locks);
         call.within(self.frame(), async { Ok(self.load_locks(names).await?.records(names)) }).await
+    }
+
+    async fn known_names(&self) -> Reply<Vec<LockName>> {
+        Call::new(Op::Locks).within(self.frame(), self.load_names()).await
     }
 
     fn lock_hints(&self, instance: Token) -> LockWakeups {

@@ -154,3 +154,21 @@ fn who_waits_listens_with_the_new_password() {
     let told = ended(second);
     assert_eq!((told.code, &*told.stderr), (0, ""));
 }
+
+#[test]
+fn a_lock_whose_record_cannot_be_read_is_a_warning_and_the_others_are_listed() {
+    let (server, place) = (RedisServer::start(), Place::new());
+    let url = server.url();
+    for lock in ["a", "b", "c"] {
+        let held = place.run(&["lock", lock, "--store", &url, "--", "/bin/true"]);
+        assert_eq!(held.code, 0, "{held:?}");
+    }
+    server.command(&["SET", "cronward:default:{default:locks}:b:queue", "no queue"]);
+    let listed = place.run(&["locks", "--all", "--json", "--store", &url]);
+    let locks: Value = serde_json::from_str(&listed.stdout).unwrap_or_else(|error| panic!("{error}: {listed:?}"));
+    let names: Vec<&str> = locks.as_array().unwrap().iter().map(|lock| lock["lock"].as_str().unwrap()).collect();
+    assert_eq!((listed.code, names), (0, vec!["a", "c"]), "{listed:?}");
+    assert!(listed.stderr.starts_with("warning: ") && listed.stderr.lines().count() == 1, "{listed:?}");
+    let alone = place.run(&["locks", "b", "--store", &url]);
+    assert!(alone.code != 0 && alone.stderr.starts_with("error: "), "{alone:?}");
+}

@@ -62,6 +62,11 @@ impl LockShelf for EtcdStore {
         self.commit(call, TxnRequest::when(compare.collect(), success)).await
     }
 
+    async fn load_names(&self) -> Result<Vec<LockName>, Fault> {
+        let found = self.read(vec![RangeRequest::prefix(&self.keys.locks())]).await?;
+        found.iter().flatten().map(name).collect()
+    }
+
     async fn purge_idle(&self, call: &Call) -> Result<u64, Fault> {
         let all = RangeRequest::prefix(&self.keys.locks());
         let oldest = RangeRequest { limit: PURGE_AT_ONCE, sort_order: ASCEND, sort_target: BY_CHANGE, ..all };
@@ -92,7 +97,10 @@ impl LockShelf for EtcdStore {
 
 /// With the revision of its last change.
 pub(super) fn queue(kv: &KeyValue) -> Result<StoredLock<i64>, Fault> {
+    Ok((name(kv)?, (read_json(kv)?, kv.mod_revision)))
+}
+
+fn name(kv: &KeyValue) -> Result<LockName, Fault> {
     let name = Keys::name_of(&kv.key).and_then(|name| LockName::new(name).ok());
-    let name = name.ok_or_else(|| Fault::foreign(&String::from_utf8_lossy(&kv.key), "no lock has such a name"))?;
-    Ok((name, (read_json(kv)?, kv.mod_revision)))
+    name.ok_or_else(|| Fault::foreign(&String::from_utf8_lossy(&kv.key), "no lock has such a name"))
 }

@@ -43,6 +43,11 @@ impl Ledger {
         if names.is_empty() { self.locks.keys().map(record).collect() } else { names.iter().map(record).collect() }
     }
 
+    /// The name of every lock that somebody has used.
+    pub fn lock_names(&self) -> Vec<LockName> {
+        self.locks.keys().cloned().collect()
+    }
+
     /// The hints to publish for what was done to locks since the last call: the process, and its request.
     #[must_use]
     pub fn take_lock_wakes(&mut self) -> Vec<(Token, Token)> {
@@ -99,7 +104,14 @@ impl LockRuled for MemoryStore {
     }
 
     async fn lock_records(&self, names: &[LockName]) -> Reply<(DateTime<Utc>, Vec<LockRecord>)> {
-        Ok(self.with_ledger(|ledger, now| (now, ledger.lock_records(names, now))))
+        let answer = self.with_ledger(|ledger, now| (now, ledger.lock_records(names, now)));
+        #[cfg(test)]
+        self.read_each(Op::Locks, &answer.1.iter().map(|record| &record.lock).collect::<Vec<_>>())?;
+        Ok(answer)
+    }
+
+    async fn known_names(&self) -> Reply<Vec<LockName>> {
+        Ok(self.with_ledger(|ledger, _| ledger.lock_names()))
     }
 
     fn lock_hints(&self, instance: Token) -> LockWakeups {

@@ -46,6 +46,20 @@ pub(super) async fn load<S: Session>(
     Ok(LoadedLocks { now, stored })
 }
 
+/// The name of every lock that has a row, whatever its document is.
+pub(super) async fn names<S: Session>(session: &mut S, scope: &Scope) -> Result<Vec<LockName>, SqlFault> {
+    let texts = session.texts();
+    let rows = session.fetch(texts.locks_all, values![scope.namespace.as_str()]).await?;
+    let name = |found: &S::Row| {
+        let name = row::text(found, "lock")?;
+        name.map(|name| LockName::new(&name).map_err(|error| format!("column lock: {error}").into())).transpose()
+    };
+    let mut names =
+        rows.iter().filter_map(|row| name(row).transpose()).collect::<Result<Vec<_>, Why>>().map_err(odd)?;
+    names.sort_unstable();
+    Ok(names)
+}
+
 /// What has to be written after a step: where anything is, every queue that was there, so that none of them has changed meanwhile. One
 /// that was not and is as empty now is left alone: no rule writes an entry without writing to all of its locks.
 pub(super) fn write(loaded: &LoadedLocks<i64>, step: LockStep, scope: &Scope) -> Result<LocksWrite, SqlFault> {

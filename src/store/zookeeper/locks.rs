@@ -89,6 +89,10 @@ impl LockShelf for ZookeeperStore {
         Ok(done)
     }
 
+    async fn load_names(&self) -> Result<Vec<LockName>, Fault> {
+        self.lock_names(&self.link.session().await?).await
+    }
+
     async fn purge_idle(&self, call: &Call) -> Result<u64, Fault> {
         let session = self.link.session().await?;
         let at = self.moment(&session, false).await?;

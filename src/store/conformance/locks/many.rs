@@ -1,5 +1,6 @@
 //! Cases: several locks in one request.
 
+use crate::job::LockName;
 use crate::resource::{LockRelease, LockRenewal};
 use crate::store::conformance::CaseOutcome;
 use crate::store::conformance::locks::bench::{LockBench, LockCase, lock_case, name, read, some, write};
@@ -73,6 +74,8 @@ async fn all_locks_are_listed_by_name(bench: &LockBench) -> CaseOutcome {
     }
     let (_, all) = bench.store.locks(&[]).await?;
     ensure_eq!(all.iter().map(|record| record.lock.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    let names = bench.store.lock_names().await?;
+    ensure_eq!(names.iter().map(LockName::as_str).collect::<Vec<_>>(), ["a", "b", "c"]);
     let (_, asked) = bench.store.locks(&[name("c")?, name("nobody")?]).await?;
     ensure_eq!(asked.iter().map(|record| record.entries.len()).collect::<Vec<_>>(), [1, 0]);
     Ok(())

@@ -76,14 +76,15 @@ impl LockStore for RedisStore {
     }
 
     async fn locks(&self, names: &[LockName]) -> Reply<(DateTime<Utc>, Vec<LockRecord>)> {
-        let key = self.keys.lock_names();
         if !names.is_empty() {
             return self.known_locks(names).await;
         }
-        let read = |reply: &_| answer::names(reply, &key);
-        let args = Args::keys([key.clone()]);
-        let (now, names) = self.ask((Op::Locks, &key), &script::LOCK_READ, &args, read).await?;
+        let (now, names) = self.used_locks().await?;
         if names.is_empty() { Ok((now, Vec::new())) } else { self.known_locks(&names).await }
+    }
+
+    async fn lock_names(&self) -> Reply<Vec<LockName>> {
+        Ok(self.used_locks().await?.1)
     }
 
     async fn evict(&self, lock: &LockName, token: Token, audit: &Audit) -> Reply<Intervention> {
@@ -153,6 +154,13 @@ impl RedisStore {
         demands.iter().next().map(|demand| self.keys.lock(demand.lock()).known).unwrap_or_default()
     }
 
+    /// The name of every lock that somebody has used, and the clock.
+    async fn used_locks(&self) -> Reply<(DateTime<Utc>, Vec<LockName>)> {
+        let key = self.keys.lock_names();
+        let read = |reply: &_| answer::names(reply, &key);
+        self.ask((Op::Locks, &key), &script::LOCK_READ, &Args::keys([key.clone()]), read).await
+    }
+
     async fn known_locks(&self, names: &[LockName]) -> Reply<(DateTime<Utc>, Vec<LockRecord>)> {
         let answers = try_join_all(names.chunks(LOCKS_AT_ONCE).map(async |part| self.locks_part(part).await)).await?;
         let clock = answers.iter().map(|(now, _)| *now).min();
@@ -160,10 +168,12 @@ impl RedisStore {
     }
 
     async fn locks_part(&self, part: &[LockName]) -> Reply<(DateTime<Utc>, Vec<LockRecord>)> {
-        let about = self.keys.lock_names();
+        let all = self.keys.lock_names();
+        // An error about one lock names it.
+        let about = if let [only] = part { self.keys.lock(only).known } else { all.clone() };
         let asked: Vec<(LockName, LockKeys)> = part.iter().map(|name| (name.clone(), self.keys.lock(name))).collect();
         let of_locks = asked.iter().flat_map(|(_, keys)| [&keys.known, &keys.queue, &keys.audit]);
-        let args = Args::keys(std::iter::once(&about).chain(of_locks).cloned());
+        let args = Args::keys(std::iter::once(&all).chain(of_locks).cloned());
         let read = |reply: &_| answer::known_locks(reply, &asked);
         self.ask((Op::Locks, &about), &script::LOCK_READ, &args, read).await
     }

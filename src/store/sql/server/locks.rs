@@ -26,6 +26,10 @@ impl<D: Dialect> ServerStore<D> {
         asked_first!(self, lane, |session| queues::load(session, &self.scope, names))
     }
 
+    async fn load_names(&self, lane: &mut Lane<'_, D>) -> Result<Vec<LockName>, SqlFault> {
+        asked_first!(self, lane, |session| queues::names(session, &self.scope))
+    }
+
     async fn save_locks(
         &self,
         lane: &mut Lane<'_, D>,
@@ -77,6 +81,18 @@ impl<D: Dialect> LockRuled for ServerStore<D> {
             let loaded = self.load_locks(&mut lane, names).await?;
             lane.keep();
             Ok(loaded.records(names))
+        };
+        self.within(&call, work).await
+    }
+
+    async fn known_names(&self) -> Reply<Vec<LockName>> {
+        let call = ServerCall::new(Op::Locks);
+        let work = async {
+            let mut lane = self.lane().await?;
+            call.ask();
+            let names = self.load_names(&mut lane).await?;
+            lane.keep();
+            Ok(names)
         };
         self.within(&call, work).await
     }

@@ -55,6 +55,18 @@ impl LockRuled for SqliteStore {
         self.within(shared.limit, &call, &shared.reader, work).await
     }
 
+    async fn known_names(&self) -> Reply<Vec<LockName>> {
+        let (shared, call) = (&self.shared, OwnCall::new(Op::Locks));
+        let work = async {
+            let mut lane = shared.reader.hold(&shared.connector).await?;
+            let mut tx = lane.read().await?;
+            let names = queues::names(&mut tx, &shared.scope).await?;
+            call.commit(tx).await?;
+            Ok(names)
+        };
+        self.within(shared.limit, &call, &shared.reader, work).await
+    }
+
     fn lock_hints(&self, instance: Token) -> LockWakeups {
         self.shared.lock_hints.listen(instance)
     }
