@@ -137,6 +137,10 @@ fn with_web_each_node_serves_a_dashboard_until_somebody_has_seen_enough() {
         let addresses = told.iter().filter_map(|line| line.strip_prefix("dashboard of node ")?.split_once(": "));
         let shown: Vec<bool> = addresses.map(|(_, address)| page(address).contains("<title>")).collect();
         assert_eq!(shown.len(), 3, "{told:?}");
+        assert!(
+            shown[0] && told.iter().any(|line| line.starts_with("dashboard of node a (never killed): ")),
+            "{told:?}"
+        );
         assert_eq!(shown.iter().filter(|shown| **shown).count(), 2, "all but the one that was killed: {told:?}");
         signal(child.id(), Signal::INT);
     }

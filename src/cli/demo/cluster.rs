@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::cli::demo::script::NODES;
+use crate::cli::demo::script::{EXPORTS, NODES, SPARED};
 use crate::cli::failure::Failure;
 
 /// A free port of this machine alone.
@@ -134,6 +134,7 @@ impl Node {
         command.arg("--config").arg(folder.join("jobs.toml")).arg("--journal").arg(&journal);
         // Whatever becomes of the demo, its nodes do not outlive it.
         command.args(["--parent", &std::process::id().to_string()]);
+        command.env(EXPORTS, if web && name == SPARED { "no" } else { "yes" });
         command.env_remove("NOTIFY_SOCKET").env_remove("WATCHDOG_USEC");
         // A Ctrl-C is the demo's to answer, not theirs.
         command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log)?);

@@ -14,6 +14,10 @@ use crate::store::{EMBEDDED, JobEntry, JobOrigin};
 
 /// The nodes.
 pub(super) const NODES: [&str; 3] = ["a", "b", "c"];
+/// The one that never runs `export` where dashboards are served, and so is never killed: its dashboard stays.
+pub(super) const SPARED: &str = "a";
+/// The variable that makes a node run `export`.
+pub(super) const EXPORTS: &str = "CRONWARD_DEMO_EXPORT";
 
 /// The job that succeeds.
 const PUSH: &str = "push";
@@ -28,6 +32,7 @@ const SLOT: u32 = 12;
 /// What the file says besides the schedule. Leases are short: whoever watches waits for one to lapse.
 const JOBS: &str = r#"[node]
 drain = "2s"
+labels = { export = "${CRONWARD_DEMO_EXPORT:-no}" }
 
 [defaults]
 slot = "tick"
@@ -46,6 +51,7 @@ command = "sleep 0.3; test $CRONWARD_ATTEMPT -ge 2 || { echo no route; exit 1; }
 
 [jobs.export]
 schedule = "SCHEDULE"
+only_on = { export = "yes" }
 command = "sleep 3; echo exported $CRONWARD_SLOT"
 "#;
 

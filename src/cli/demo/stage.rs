@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::cli::console::{Console, Live};
 use crate::cli::demo::cluster::Cluster;
-use crate::cli::demo::script::{EXPORT, Script};
+use crate::cli::demo::script::{EXPORT, SPARED, Script};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
 use crate::clock::{Clock, later};
@@ -94,7 +94,9 @@ impl<'a> Stage<'a> {
     async fn step(&mut self, console: &mut Console) -> Result<Vec<SlotRecord>, Failure> {
         if let Some(addresses) = self.addresses.then(|| self.cluster.addresses()).flatten() {
             self.addresses = false;
-            let line = |(node, address): &(&str, String)| format!("dashboard of node {node}: {address}");
+            let spared = |node: &str| if node == SPARED { " (never killed)" } else { "" };
+            let line =
+                |(node, address): &(&str, String)| format!("dashboard of node {node}{}: {address}", spared(node));
             let lines: Vec<String> = addresses.iter().map(line).chain([String::new()]).collect();
             self.tell(&lines, console)?;
         }
