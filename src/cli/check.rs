@@ -1,4 +1,5 @@
-//! `cronward check`: what is wrong with `jobs.toml`, and what its schedules mean in words. Reads files, meets no store.
+//! `cronward check`: what is wrong with `jobs.toml`, what of it this host lacks, and what its schedules mean in words. Reads files, meets
+//! no store.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -31,6 +32,9 @@ pub struct CheckArgs {
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
+    /// Do not look for the users, folders, files and programs of the jobs on this host
+    #[arg(long)]
+    pub no_host: bool,
     /// No colour; NO_COLOR in the environment does the same
     #[arg(long)]
     pub no_color: bool,
@@ -48,6 +52,7 @@ pub enum Format {
 /// Checks a file for the command line.
 pub(crate) fn show(args: &CheckArgs, console: &mut Console) -> Result<(), Failure> {
     let environment = Environment::of_process(SystemClock.now().wall).reading_streams();
+    let environment = if args.no_host { environment } else { environment.looking_at_host() };
     let (out, err, color) = console.streams();
     match run(args, &environment, out, err, color)? {
         USABLE => Ok(()),
@@ -88,7 +93,8 @@ pub fn run(
 #[cfg(feature = "http")]
 fn tokens(config: &Config) -> Vec<JsonFinding> {
     use crate::web::{Tokens, TokensFault};
-    let Some(path) = config.http.as_ref().and_then(|http| http.tokens_file.as_deref()) else { return Vec::new() };
+    let Some(http) = &config.http else { return Vec::new() };
+    let Some(path) = http.tokens_file.as_deref() else { return Vec::new() };
     let finding = |line: Option<usize>, severity: config::Severity, code, message, fix| {
         let (file, column) = (path.display().to_string(), line.map(|_| 1));
         JsonFinding { file, line, column, severity: severity.as_str(), code, message, fix: Some(fix) }
@@ -97,6 +103,11 @@ fn tokens(config: &Config) -> Vec<JsonFinding> {
         Ok(tokens) if tokens.is_open() => {
             let message = "every user of this machine can read the tokens file: logins are refused".to_owned();
             vec![finding(None, config::Severity::Warning, "tokens-readable", message, "chmod o-r".to_owned())]
+        }
+        Ok(tokens) if !http.read_only && http.proxy.is_none() && !tokens.has_operator() => {
+            let message = "read_only = false has no effect: no token has the role operator".to_owned();
+            let fix = "add one: cronward token new --role operator --name NAME".to_owned();
+            vec![finding(None, config::Severity::Warning, "no-operator", message, fix)]
         }
         Ok(_) => Vec::new(),
         Err(TokensFault { line: None, what, fix, .. }) => {

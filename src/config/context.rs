@@ -177,12 +177,13 @@ pub struct Environment {
     hostname: Option<String>,
     now: DateTime<Utc>,
     reads_streams: bool,
+    looks_at_host: bool,
 }
 
 impl Environment {
     /// An empty one. `now` is where lints about ticks and daylight saving time begin to look.
     pub const fn new(now: DateTime<Utc>) -> Self {
-        Self { variables: BTreeMap::new(), hostname: None, now, reads_streams: false }
+        Self { variables: BTreeMap::new(), hostname: None, now, reads_streams: false, looks_at_host: false }
     }
 
     /// This process's variables and this machine's host name. Variables that are not UTF-8 are left out.
@@ -199,6 +200,12 @@ impl Environment {
     #[must_use]
     pub fn reading_streams(self) -> Self {
         Self { reads_streams: true, ..self }
+    }
+
+    /// The same for a check of what this host lacks: users, folders, files and programs that the jobs name.
+    #[must_use]
+    pub fn looking_at_host(self) -> Self {
+        Self { looks_at_host: true, ..self }
     }
 
     /// The same with one variable set.
@@ -219,6 +226,11 @@ impl Environment {
     pub fn variable(&self, name: &str) -> Option<&str> {
         let set = self.variables.get(name).map(String::as_str);
         if name == "HOSTNAME" { set.or(self.hostname.as_deref()) } else { set }
+    }
+
+    /// Whether the users, folders, files and programs of the jobs are looked for.
+    pub(super) const fn looks_at_host(&self) -> bool {
+        self.looks_at_host
     }
 
     /// Opens the file that is checked; else what is wrong, without the path.
@@ -258,6 +270,7 @@ impl std::fmt::Debug for Environment {
             .field("hostname", &self.hostname)
             .field("now", &self.now)
             .field("reads_streams", &self.reads_streams)
+            .field("looks_at_host", &self.looks_at_host)
             .finish()
     }
 }

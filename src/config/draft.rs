@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::config::NodeConfig;
 use crate::config::settings::Places;
 use crate::job::JobSpec;
 use crate::schedule::Timetable;
@@ -36,5 +37,15 @@ impl Draft {
     /// The same; the job's name when the file does not say it.
     pub(super) fn place_or_name(&self, key: &str) -> Range<usize> {
         self.place(key).unwrap_or_else(|| self.name.clone())
+    }
+
+    /// A label that the job asks for and the node does not have.
+    pub(super) fn missing_label(&self, node: &NodeConfig) -> Option<(&String, &String)> {
+        self.spec.only_on.iter().find(|(key, value)| node.labels.get(*key) != Some(*value))
+    }
+
+    /// Whether the node has every label that the job asks for.
+    pub(super) fn is_selected(&self, node: &NodeConfig) -> bool {
+        self.missing_label(node).is_none()
     }
 }

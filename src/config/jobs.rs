@@ -153,8 +153,7 @@ fn clock_change(draft: &Draft, note: &DstNote) -> Diagnostic {
 }
 
 fn labels(ctx: &Context<'_>, draft: &Draft, node: &NodeConfig) {
-    let absent = draft.spec.only_on.iter().find(|(key, value)| node.labels.get(*key) != Some(*value));
-    if let Some((key, value)) = absent {
+    if let Some((key, value)) = draft.missing_label(node) {
         let message = format!("this node does not run the job: it has no label {key} = {value:?}");
         let hint = Some("other nodes may have it; labels are set in [node]".to_owned());
         let span = draft.place_or_name("only_on");

@@ -11,6 +11,7 @@ mod context;
 mod diagnostic;
 mod draft;
 mod file;
+mod host;
 mod http;
 mod http_section;
 mod jobs;

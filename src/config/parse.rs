@@ -11,7 +11,7 @@ use crate::config::context::Context;
 use crate::config::diagnostic::{floor_boundary, position};
 use crate::config::reader::Section;
 use crate::config::{
-    Config, Diagnostics, Environment, http_section, jobs, lock_lints, secrets, sections, settings, sink_section,
+    Config, Diagnostics, Environment, host, http_section, jobs, lock_lints, secrets, sections, settings, sink_section,
 };
 use crate::job::JobName;
 
@@ -75,6 +75,7 @@ fn read(ctx: &Context<'_>, extent: Extent<'_>) -> Config {
         jobs::check(ctx, &drafts, &node, &store);
         http.iter().for_each(|http| http_section::check(&port, http));
         lock_lints::check(ctx, &drafts);
+        host::check(ctx, &drafts, &node);
         sink_section::unused(&drafts, &receivers, &notify);
     }
     let jobs = drafts.into_iter().map(|draft| (draft.spec.name.clone(), draft.spec)).collect();

@@ -15,7 +15,7 @@ struct Ran {
 }
 
 fn check(path: &Path, format: Format) -> Ran {
-    let args = CheckArgs { config: Some(path.to_owned()), format, json: false, no_color: true };
+    let args = CheckArgs { config: Some(path.to_owned()), format, json: false, no_host: false, no_color: true };
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let code = run(&args, &env(), &mut out, &mut err, false).unwrap();
     Ran { code, out: String::from_utf8(out).unwrap(), err: String::from_utf8(err).unwrap() }

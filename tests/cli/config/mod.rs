@@ -3,6 +3,7 @@
 mod check;
 mod defaults;
 mod hash;
+mod host;
 mod hostile;
 mod jobs;
 mod lints;
