@@ -29,6 +29,7 @@ mod patience;
 mod shortage;
 mod task;
 pub(crate) mod timers;
+mod tools;
 mod traces;
 mod work;
 
@@ -47,6 +48,7 @@ pub use once::Once;
 pub(crate) use once::node_and_label;
 pub use once::{Account, Lost, RunAccount};
 pub use patience::{Patience, Wait};
-pub use task::{Drive, Message, Tools};
+pub use task::{Drive, Message};
+pub use tools::Tools;
 pub use traces::{Introduction, Traces};
 pub use work::{Renewals, Started, Work};

@@ -14,9 +14,8 @@ use tokio::sync::mpsc;
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
 use crate::drive::work::{LeaseFeed, Renewals, Started, Work};
-use crate::drive::{Fact, Facts, Gate, locks, shortage, timers};
+use crate::drive::{Fact, Tools, locks, shortage, timers};
 use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
-use crate::observe::Observer;
 use crate::slot::{Exit, Lease, RunContext, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, LockWakeups, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
@@ -61,21 +60,6 @@ impl Message {
             Self::ClockSet => machine.handle_clock_set(now),
         }
     }
-}
-
-/// What every drive of a process works with. Shared, not copied: 10,000 slots may wait.
-#[derive(Debug)]
-pub struct Tools {
-    /// The shared store.
-    pub store: Arc<dyn Store>,
-    /// The node's clocks.
-    pub clock: Arc<dyn Clock>,
-    /// Hears of everything.
-    pub observer: Arc<dyn Observer>,
-    /// What was done here.
-    pub facts: Facts,
-    /// Where slots wait for their turn to be claimed.
-    pub gate: Arc<Gate>,
 }
 
 /// What came of an action.

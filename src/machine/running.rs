@@ -5,9 +5,9 @@ use crate::error::StoreError;
 use crate::event::Event;
 use crate::job::{OnLost, Policy};
 use crate::machine::slot::Phase;
-use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
+use crate::machine::{Action, SlotMachine, TrustWindow, pace};
 use crate::reply::{Renewal, RenewalAnswer};
-use crate::slot::{Holder, Lease, LeaseDeadline, Outcome, RunContext, RunLocks, Token};
+use crate::slot::{Holder, Lease, LeaseDeadline, RunContext, RunLocks, Token};
 
 /// A lease and the command under it.
 #[derive(Clone, Debug)]
@@ -331,17 +331,15 @@ impl SlotMachine {
         self.ask_for_a_pause();
     }
 
-    /// The done marker has the lease's own token: the success was recorded, and only the answer to it was lost. Where the lease may
-    /// have lapsed before, the completion is sent again: its answer names another attempt that ran meanwhile.
+    /// The done marker has the lease's own token: the success was recorded. The completion is repeated without delay all the same: an
+    /// operator may have unlocked the slot, and only the answer to a completion names an attempt that ran meanwhile.
     fn recorded(&mut self, now: Now) {
         let Some(hold) = self.hold_mut() else { return };
         hold.renewing = Renewing::Over;
-        let (attempt, is_alone) = (hold.lease.attempt, !hold.in_doubt && hold.trust.holds(now.mono));
         self.errors = super::slot::Errors::default();
         self.tell(Event::RenewalAnswered { answer: RenewalAnswer::Done });
-        if is_alone && matches!(self.phase, Phase::Settling(_)) {
-            self.tell(Event::Settled { attempt, outcome: Outcome::Success });
-            self.finish(End::Done);
+        if let Phase::Settling(settling) = &mut self.phase {
+            settling.repeat_at_once(now);
         }
     }
 

@@ -38,11 +38,23 @@ impl Settling {
         if error.kind == ErrorKind::Content {
             return self.record.lighten(OutputLoss::Refused);
         }
-        let is_long = self.record.output.as_ref().is_some_and(|output| output.text.len() > SHORT_OUTPUT);
-        if error.applied == Applied::Maybe && is_long {
-            self.record.drop_output(OutputLoss::Unanswered);
+        if error.applied == Applied::Maybe {
+            self.shorten();
         }
         false
+    }
+
+    /// Leaves out an output that may delay the answer.
+    fn shorten(&mut self) {
+        if self.record.output.as_ref().is_some_and(|output| output.text.len() > SHORT_OUTPUT) {
+            self.record.drop_output(OutputLoss::Unanswered);
+        }
+    }
+
+    /// Asks for the answer again now, unless an answer is on its way.
+    pub(super) fn repeat_at_once(&mut self, now: Now) {
+        self.shorten();
+        self.send_at = self.send_at.map(|at| at.min(now.mono));
     }
 
     pub(super) fn next_deadline(&self) -> Option<Mono> {

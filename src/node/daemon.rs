@@ -318,7 +318,7 @@ impl Node {
                 Action::Start(start) => self.start(start),
                 Action::Tell(id, message) => {
                     if let Some(inbox) = self.inboxes.get(&id) {
-                        tell(inbox, message);
+                        drop(inbox.send(message));
                     }
                 }
                 Action::TellAll(message) => self.tell_all(&message),
@@ -376,13 +376,9 @@ impl Node {
     }
 
     fn tell_all(&self, message: &Message) {
-        self.inboxes.values().for_each(|inbox| tell(inbox, message.clone()));
+        // A drive that has ended takes no message.
+        self.inboxes.values().for_each(|inbox| drop(inbox.send(message.clone())));
     }
-}
-
-/// A drive that has ended hears nothing more, and need not.
-fn tell(inbox: &mpsc::UnboundedSender<Message>, message: Message) {
-    let _ = inbox.send(message);
 }
 
 /// How a slot's drive ended.

@@ -14,6 +14,7 @@ use crate::error::Applied;
 use crate::job::JobName;
 use crate::reply::Closing;
 use crate::schedule::Timetable;
+use crate::schedule::backlog::{Backlog, GRACE, QuestionState, current_or};
 use crate::slot::{Slot, Verdict};
 
 /// Until a verdict is asked for again that could not be.
@@ -22,7 +23,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// Walks through the ended slots of every job.
 #[derive(Debug, Default)]
 pub struct Closer {
-    jobs: BTreeMap<JobName, Place>,
+    jobs: BTreeMap<JobName, Backlog>,
     /// Slots whose verdict this node may have recorded without hearing so.
     unsure: BTreeSet<Slot>,
 }
@@ -46,13 +47,13 @@ impl Closer {
                 Some(place) if place.timetable == timetable => place,
                 Some(place) => {
                     let from = place.head.as_ref().map_or(now.wall, Slot::start);
-                    let new = Place::new(timetable, (from, place.first_seen), place.known);
+                    let new = Backlog::new(timetable, (from, place.first_seen), place.known);
                     let state = if new.head == place.head { place.state } else { QuestionState::Idle };
-                    Place { running: place.running, state, since: place.since, ..new }
+                    Backlog { running: place.running, state, since: place.since, ..new }
                 }
                 None => {
                     let from = current_or(&timetable, now.wall);
-                    Place::new(timetable, (from, None), Some(now))
+                    Backlog::new(timetable, (from, None), Some(now))
                 }
             };
             (job, place)
@@ -232,148 +233,6 @@ impl Closer {
             *state = QuestionState::NotBefore(again);
         }
     }
-}
-
-/// After a slot's end, time for the last answers and wake-ups to arrive: who knows that it is done need not ask.
-const GRACE: Duration = Duration::from_secs(1);
-
-/// How far ahead the next slot is looked for: the longest gap between two ticks of a cron expression without years, a
-/// 29th of February on one day of the week.
-const HORIZON: Duration = Duration::from_secs(41 * 366 * 86_400);
-
-#[derive(Debug)]
-struct Place {
-    timetable: Timetable,
-    /// When the job was taken, until it has moved on from the slot with which it began.
-    known: Option<Now>,
-    /// The start of the slot from which on the slots are closed, here or by those before; none: from the first on.
-    since: Option<DateTime<Utc>>,
-    /// When the cluster first knew the job; none until the registry has said so.
-    first_seen: Option<DateTime<Utc>>,
-    /// The oldest slot that is not known to have a verdict; none when the timetable has no more.
-    head: Option<Slot>,
-    state: QuestionState,
-    /// Starts of slots from `head` on that are known to be done.
-    done: BTreeSet<DateTime<Utc>>,
-    /// Slots before `head` that were still running when asked.
-    running: BTreeMap<DateTime<Utc>, (Slot, QuestionState)>,
-}
-
-/// Where the question for a slot's verdict is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum QuestionState {
-    Idle,
-    /// It is on its way. Never asked twice at a time: of two answers the first may be lost and have been `First`, and the
-    /// second says `Already`, as if somebody else had told it.
-    Asked,
-    NotBefore(DateTime<Utc>),
-}
-
-impl QuestionState {
-    fn is_ready(self, now: DateTime<Utc>) -> bool {
-        match self {
-            Self::Idle => true,
-            Self::Asked => false,
-            Self::NotBefore(at) => at <= now,
-        }
-    }
-
-    /// No wait that was measured by another time is kept.
-    fn hurry(&mut self) {
-        if matches!(self, Self::NotBefore(_)) {
-            *self = Self::Idle;
-        }
-    }
-}
-
-impl Place {
-    fn new(
-        timetable: Timetable,
-        (from, first_seen): (DateTime<Utc>, Option<DateTime<Utc>>),
-        known: Option<Now>,
-    ) -> Self {
-        let head = first_owed(&timetable, from, first_seen);
-        let (done, running) = (BTreeSet::new(), BTreeMap::new());
-        Self { timetable, known, since: None, first_seen, head, state: QuestionState::Idle, done, running }
-    }
-
-    fn look_back(&mut self, from: DateTime<Utc>) {
-        let start = current_or(&self.timetable, from);
-        if self.head.as_ref().is_none_or(|head| start < head.start()) {
-            self.head = first_owed(&self.timetable, start, self.first_seen);
-            self.state = QuestionState::Idle;
-        }
-    }
-
-    fn skip_what_is_not_owed(&mut self) {
-        if let Some(head) = &self.head {
-            self.head = first_owed(&self.timetable, head.start(), self.first_seen);
-        }
-    }
-
-    fn is_head(&self, slot: &Slot) -> bool {
-        self.head.as_ref().is_some_and(|head| head.start() == slot.start())
-    }
-
-    fn due(&mut self, now: DateTime<Utc>) -> Vec<Slot> {
-        let mut due = Vec::new();
-        for (slot, state) in self.running.values_mut().filter(|(_, state)| state.is_ready(now)) {
-            due.push(slot.clone());
-            *state = QuestionState::Asked;
-        }
-        while self.head_is_over(now) && self.head_is_done() {
-            self.advance();
-        }
-        if self.first_seen.is_some() && self.state.is_ready(now) && self.head_is_over(now) {
-            self.state = QuestionState::Asked;
-            due.extend(self.head.clone());
-        }
-        due
-    }
-
-    fn head_is_over(&self, now: DateTime<Utc>) -> bool {
-        self.head.as_ref().is_some_and(|head| later(head.end(), GRACE) <= now)
-    }
-
-    fn head_is_done(&mut self) -> bool {
-        self.head.as_ref().is_some_and(|head| self.done.remove(&head.start()))
-    }
-
-    /// The oldest slot from `head` on that is not known to be done.
-    fn undone(&self) -> Option<Slot> {
-        let mut slot = self.head.clone()?;
-        while self.done.contains(&slot.start()) {
-            slot = first_slot(&self.timetable, slot.end())?;
-        }
-        Some(slot)
-    }
-
-    fn advance(&mut self) {
-        self.state = QuestionState::Idle;
-        self.known = None;
-        let Some(head) = self.head.take() else { return };
-        self.head = first_slot(&self.timetable, head.end());
-        self.done = self.done.split_off(&head.end());
-    }
-}
-
-/// The start of the slot that goes on at `at`; `at` itself between two slots.
-fn current_or(timetable: &Timetable, at: DateTime<Utc>) -> DateTime<Utc> {
-    timetable.slot_at(at).map_or(at, |slot| slot.start())
-}
-
-fn first_slot(timetable: &Timetable, from: DateTime<Utc>) -> Option<Slot> {
-    timetable.slots(from, later(from, HORIZON)).next().map(|(slot, _)| slot)
-}
-
-/// The first slot from then on with a tick that is owed: one since the cluster first knew the job.
-fn first_owed(timetable: &Timetable, from: DateTime<Utc>, first_seen: Option<DateTime<Utc>>) -> Option<Slot> {
-    let Some(seen) = first_seen else { return first_slot(timetable, from) };
-    let slot = first_slot(timetable, from.max(current_or(timetable, seen)))?;
-    if timetable.last_tick(&slot).is_some_and(|tick| tick >= seen) {
-        return Some(slot);
-    }
-    first_slot(timetable, slot.end())
 }
 
 #[cfg(test)]

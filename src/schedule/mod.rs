@@ -1,5 +1,6 @@
 //! From a cron expression to ticks, from ticks to slots, and which of them to arm next. Pure: time comes in.
 
+mod backlog;
 mod closer;
 mod dialects;
 mod expression;

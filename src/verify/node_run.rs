@@ -259,6 +259,7 @@ pub(super) struct Assignment {
 /// Every plan of every node that can be read.
 pub(super) fn assignments(instances: &[NodeRun], horizon: DateTime<Utc>) -> Vec<Assignment> {
     let mut assignments: Vec<Assignment> = Vec::new();
+    let mut first_plans: BTreeMap<JobName, DateTime<Utc>> = BTreeMap::new();
     for (index, instance) in instances.iter().enumerate() {
         for (number, (from, job, plan)) in instance.plans.iter().enumerate() {
             let Ok(table) = Timetable::parse(job.clone(), &plan.schedule, &plan.timezone, &plan.period) else {
@@ -269,17 +270,13 @@ pub(super) fn assignments(instances: &[NodeRun], horizon: DateTime<Utc>) -> Vec<
             let before = assignments.iter().rev().find(|other| other.instance == index && other.table.job() == job);
             let kept = before.filter(|before| before.to >= *from).map(|before| before.gained);
             let gained = kept.unwrap_or_else(|| instance.reloads.iter().any(|at| at <= from).then_some(*from));
+            first_plans.entry(job.clone()).and_modify(|first| *first = (*first).min(*from)).or_insert(*from);
             let known = *from;
             assignments.push(Assignment { instance: index, plan: plan.clone(), from: *from, gained, to, table, known });
         }
     }
-    let mut known: BTreeMap<JobName, DateTime<Utc>> = BTreeMap::new();
-    for Assignment { table, from, .. } in &assignments {
-        known.entry(table.job().clone()).and_modify(|first| *first = (*first).min(*from)).or_insert(*from);
-    }
-    for assignment in &mut assignments {
-        assignment.known = known.get(assignment.table.job()).copied().unwrap_or(assignment.from);
-    }
+    let known = |job: &JobName, from| first_plans.get(job).copied().unwrap_or(from);
+    assignments.iter_mut().for_each(|one| one.known = known(one.table.job(), one.from));
     assignments
 }
 

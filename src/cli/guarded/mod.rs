@@ -13,6 +13,7 @@ mod forward;
 mod lock;
 mod repeated;
 mod run;
+mod slot_arg;
 mod task;
 mod told;
 mod trigger;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
 
-use crate::cli::guarded::run::Guarded;
 use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::to_the_second;
 use crate::clock::{between, later};
@@ -39,7 +38,7 @@ pub(super) struct Repeated {
 }
 
 /// What an earlier start left for this one.
-enum Finding {
+enum Repetition {
     /// The same work.
     Repeated,
     /// The work of another command.
@@ -47,16 +46,16 @@ enum Finding {
 }
 
 impl Repeated {
-    /// For the caller whose command is guarded.
-    pub(super) fn of(guarded: &Guarded, entropy: &Entropy) -> Self {
-        let Task { spec, introduction, .. } = &guarded.task;
+    /// For the caller whose command is guarded on this node.
+    pub(super) fn of(task: &Task, store: Arc<dyn Store>, node: NodeName, entropy: &Entropy) -> Self {
+        let Task { spec, introduction, .. } = task;
         let command = introduction.as_ref().and_then(|introduction| introduction.entry.command.as_ref());
         Self {
-            store: Arc::clone(&guarded.store),
-            node: guarded.node.clone(),
+            store,
+            node,
             period: spec.period,
             command: command.map(|command| command.digest.clone()),
-            is_named: guarded.task.is_named,
+            is_named: task.is_named,
             token: entropy.token(),
         }
     }
@@ -83,9 +82,9 @@ impl Repeated {
         };
         let is_apart = run.ended_at.is_some_and(|ended| later(ended, APART) < now);
         let finding = if self.is_other_command(slot, now).await? {
-            Finding::OtherCommand
+            Repetition::OtherCommand
         } else if is_apart && !account.waited {
-            Finding::Repeated
+            Repetition::Repeated
         } else {
             return Ok(None);
         };
@@ -124,10 +123,10 @@ impl Repeated {
     }
 
     /// Whether no start of this machine has printed the line in this slot. A store that keeps no messages cannot say.
-    async fn is_first(&self, slot: &Slot, finding: &Finding) -> Result<bool, StoreError> {
+    async fn is_first(&self, slot: &Slot, finding: &Repetition) -> Result<bool, StoreError> {
         let what = match finding {
-            Finding::Repeated => "repeated start",
-            Finding::OtherCommand => "other command",
+            Repetition::Repeated => "repeated start",
+            Repetition::OtherCommand => "other command",
         };
         let subject = format!("{} {what}", slot.key());
         let key = MessageKey::new(slot.job().clone(), &subject, &format!("exec on {}", self.node));
@@ -143,7 +142,7 @@ impl Repeated {
         }
     }
 
-    fn words(&self, slot: &Slot, run: &RunRecord, now: DateTime<Utc>, finding: &Finding) -> String {
+    fn words(&self, slot: &Slot, run: &RunRecord, now: DateTime<Utc>, finding: &Repetition) -> String {
         let ended = run.ended_at.map_or_else(String::new, |ended| format!(" at {}", to_the_second(ended)));
         let what = if run.outcome == Some(Outcome::Success) {
             format!("was done{ended}")
@@ -151,12 +150,12 @@ impl Repeated {
             format!("used up its attempts{ended}")
         };
         match finding {
-            Finding::OtherCommand => format!(
+            Repetition::OtherCommand => format!(
                 "{slot} {what} by another command that this machine starts under the name {}, so this command did not run: give each \
                  command a --job name of its own",
                 slot.job()
             ),
-            Finding::Repeated => {
+            Repetition::Repeated => {
                 let per = match self.period {
                     Period::Tick => "scheduled time".to_owned(),
                     period => period.to_string(),

@@ -165,7 +165,7 @@ impl Guarded {
             return Ok((Account::new(self.task.slot), verdict));
         }
         let (signals, store, unfinished) = (self.signals.clone(), Arc::clone(&self.store), Unfinished::of(&self));
-        let repeated = Repeated::of(&self, &entropy()?);
+        let repeated = Repeated::of(&self.task, Arc::clone(&self.store), self.node.clone(), &entropy()?);
         let (account, unwritten) = self.run().await?;
         if is_open(&account) {
             return Ok(unfinished.judge_unless_ended(account, skipped, &signals).await);

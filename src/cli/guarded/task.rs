@@ -1,17 +1,17 @@
 //! The command line of `cronward exec`, and what is to be guarded by it: the job with its limits, and the slot.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::ValueEnum;
 
 use crate::cli::failure::Failure;
+use crate::cli::guarded::slot_arg::SlotArg;
 use crate::cli::guarded::told::NAMES;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
-use crate::config::{Config, parse_duration};
+use crate::config::Config;
 use crate::drive::{Introduction, Wait};
 use crate::job::{
     JobName, JobSpec, KillMode, LockKey, MAX_ATTEMPTS_LIMIT, NodeName, OnLost, OnStoreError, Policy, Program,
@@ -19,7 +19,7 @@ use crate::job::{
 };
 use crate::resource::{Demand, Demands};
 use crate::schedule::Timetable;
-use crate::slot::{Period, Slot, SlotKey};
+use crate::slot::{Period, Slot};
 use crate::store::{CrontabCommand, JobEntry, JobOrigin};
 use crate::zone::Zone;
 
@@ -128,38 +128,6 @@ impl ExecArgs {
             )))
         })
     }
-}
-
-/// Which slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SlotArg {
-    /// The one of now, of this length.
-    Span(Period),
-    /// This one.
-    Key(SlotKey),
-}
-
-impl FromStr for SlotArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "hour" => Ok(Self::Span(Period::Hour)),
-            "minute" => Ok(Self::Span(Period::Minute)),
-            "day" => Ok(Self::Span(Period::Day)),
-            _ => match parse_duration(text) {
-                Ok(length) => Period::of_length(length).map(Self::Span).map_err(|error| error.to_string()),
-                Err(_) => text.parse().map(Self::Key).map_err(|_| not_a_slot(text)),
-            },
-        }
-    }
-}
-
-fn not_a_slot(text: &str) -> String {
-    format!(
-        "{text:?} is not a slot: write hour, minute or day, a duration that divides a day, like 15m, or the start of a slot, like \
-         2026-11-21T14Z"
-    )
 }
 
 /// What becomes of a command whose lease is lost.

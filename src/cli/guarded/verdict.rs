@@ -271,12 +271,12 @@ struct ReportView<'a> {
 #[derive(Debug)]
 pub(super) struct ReportFile {
     path: PathBuf,
-    file: Place,
+    file: Destination,
 }
 
 /// Where a report is written to.
 #[derive(Debug)]
-enum Place {
+enum Destination {
     Draft(file::Draft),
     /// No regular file.
     Special(std::fs::File),
@@ -292,9 +292,9 @@ impl ReportFile {
         let file = if special {
             file::writing(path, OFlags::empty())
                 .and_then(|mut options| options.write(true).open(path))
-                .map(Place::Special)
+                .map(Destination::Special)
         } else {
-            file::Draft::begin(path).map(Place::Draft)
+            file::Draft::begin(path).map(Destination::Draft)
         };
         Ok(Self { path: path.to_owned(), file: file.map_err(refused)? })
     }
@@ -308,12 +308,12 @@ impl ReportFile {
     }
 }
 
-fn write(file: Place, view: &ReportView<'_>) -> std::io::Result<()> {
+fn write(file: Destination, view: &ReportView<'_>) -> std::io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(view)?;
     bytes.push(b'\n');
     match file {
-        Place::Draft(draft) => draft.finish(&bytes),
-        Place::Special(mut file) => file.write_all(&bytes),
+        Destination::Draft(draft) => draft.finish(&bytes),
+        Destination::Special(mut file) => file.write_all(&bytes),
     }
 }
 

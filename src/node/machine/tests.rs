@@ -5,6 +5,7 @@ use chrono::TimeDelta;
 
 use crate::job::{NodeName, Program};
 use crate::node::action::Looked;
+use crate::node::plan::ZonesNow;
 use crate::slot::Audit;
 use crate::store::{Applied, ErrorKind, HeartbeatReply, Op};
 use crate::wake::WakeKind;
@@ -157,6 +158,9 @@ fn a_store_that_comes_back_empty_is_told_once_and_registered_with_again() {
     let later = now().plus(Duration::from_secs(10));
     machine.handle_wake(later, &Wake::Resync);
     assert!(looks(&mut machine, later), "hints were lost, and perhaps all that the store had");
+    let refreshed = Ok(machine.plan().registry(later.wall, |_| later.wall));
+    machine.handle_report(later, Report::Registered { plan: 0, reply: refreshed });
+    actions(&mut machine);
     assert_eq!(heard(&mut machine, Some(true), later), (1, true));
     let registered = Ok(machine.plan().registry(later.wall, |_| later.wall));
     machine.handle_report(later, Report::Registered { plan: 0, reply: registered });

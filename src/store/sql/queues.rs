@@ -52,7 +52,7 @@ pub(super) async fn names<S: Session>(session: &mut S, scope: &Scope) -> Result<
     let rows = session.fetch(texts.locks_all, values![scope.namespace.as_str()]).await?;
     let name = |found: &S::Row| {
         let name = row::text(found, "lock")?;
-        name.map(|name| LockName::new(&name).map_err(|error| format!("column lock: {error}").into())).transpose()
+        name.map(|name| LockName::new(&name).map_err(|error| format!("column lock: {error}"))).transpose()
     };
     let mut names =
         rows.iter().filter_map(|row| name(row).transpose()).collect::<Result<Vec<_>, Why>>().map_err(odd)?;

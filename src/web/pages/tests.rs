@@ -871,9 +871,9 @@ fn the_nodes_are_told_with_their_state_their_clock_their_file_and_what_they_run(
     let page = of(&shown);
     let text = text_of(&page);
     for said in [
-        "a alive 5 s ago 2026-11-20 09:00 UTC 0.1.0 +0.000 s 7f3c911a export-ledger@2026-11-21T14Z gpu=yes",
+        "a alive 5 s ago 2026-11-20 09:00 UTC 0.1.0 +0.000 s 7f3c911a – export-ledger@2026-11-21T14Z gpu=yes",
         "b alive 5 s ago 2026-11-20 09:00 UTC 0.1.0 -2.500 s 7f3c911a Differs in: billing",
-        "c draining: begins no more runs 5 s ago 2026-11-20 09:00 UTC 0.1.0 +0.000 s 7f3c911a – –",
+        "c draining: begins no more runs 5 s ago 2026-11-20 09:00 UTC 0.1.0 +0.000 s 7f3c911a – – –",
         "d stopped cleanly 72 min ago",
         "e lost: no heartbeat 2 min ago",
         // The lost one counts, the stopped one does not.

@@ -9,7 +9,6 @@ use cronward::slot::{Slot, Token, Trigger};
 use cronward::store::{ClaimRequest, Wake};
 
 use crate::backend::SlotId;
-use crate::daemon::Daemon;
 use crate::engine::Time;
 use crate::faults::Fault;
 use crate::history::{SimulatedRun, SlotHistory};
@@ -345,7 +344,8 @@ impl World {
         let version = host.version;
         let specs = file(&self.nature.scenario, self.nature.now, node, version);
         // A job that a node did not have before is one that it could not run before.
-        let gained = host.daemon.as_ref().is_some_and(|daemon| gains(daemon, &specs));
+        let gained =
+            host.daemon.as_ref().is_some_and(|daemon| specs.iter().any(|spec| daemon.job(&spec.name).is_none()));
         if gained {
             self.nature.trouble(node, self.nature.now);
         }
@@ -395,8 +395,4 @@ fn forget(all: &mut [SimulatedRun], of_slot: &[usize], gone: &[Token]) {
             run.unnameable.extend(gone.iter().filter(|(later, _)| later > earlier).map(|(_, token)| *token));
         }
     }
-}
-
-fn gains(daemon: &Daemon, specs: &[std::sync::Arc<cronward::job::JobSpec>]) -> bool {
-    specs.iter().any(|spec| daemon.job(&spec.name).is_none())
 }
