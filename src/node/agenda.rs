@@ -67,10 +67,15 @@ impl Agenda {
         self.armed.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// The next armed tick, once it is due.
-    pub(super) fn due(&mut self, now: DateTime<Utc>) -> Option<Tick> {
-        let entry = self.armed.first_entry().filter(|entry| entry.key().0 <= now)?;
-        Some(entry.remove())
+    /// The next armed tick, once it is due. By a clock that was put right meanwhile it may be older than the job.
+    pub(super) fn due(&mut self, now: Now) -> Option<Tick> {
+        loop {
+            let entry = self.armed.first_entry().filter(|entry| entry.key().0 <= now.wall)?;
+            let owed = self.first_seen.admit(entry.remove(), now);
+            if owed.is_some() {
+                return owed;
+            }
+        }
     }
 
     /// Keeps the armed ticks of these jobs alone.
@@ -82,5 +87,38 @@ impl Agenda {
     pub(super) fn clear(&mut self) {
         self.armed.clear();
         self.first_seen.forget_held();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clock::Mono;
+    use crate::job::Program;
+    use crate::schedule::Timetable;
+
+    fn now(wall: &str, seconds: u64) -> Now {
+        let mono = Mono::default() + Duration::from_secs(seconds);
+        Now { mono, wall: format!("2026-11-21T{wall}Z").parse().unwrap() }
+    }
+
+    #[test]
+    fn a_tick_that_was_armed_by_a_clock_behind_is_owed_by_the_right_one_alone() {
+        for (first_seen, owed) in [("13:00:00", true), ("14:05:00", false)] {
+            let spec = Arc::new(JobSpec::new("a".parse().unwrap(), "0 * * * *", Program::Direct(Vec::new())));
+            let timetable = Timetable::of(&spec).unwrap();
+            let entry = Entry { spec: Arc::clone(&spec), timetable, ours: true };
+            let mut agenda = Agenda::new(Planner::new(Duration::from_secs(5)));
+            agenda.set(&[Arc::clone(&spec)], &BTreeMap::from([(spec.name.clone(), entry)]), now("13:59:58", 0));
+            agenda.beat(now("13:59:58", 0));
+            let right = now("14:10:00", 1);
+            assert_eq!(agenda.due(right), None, "the registry has not answered");
+            let first_seen = now(first_seen, 0).wall;
+            agenda.learn(&[JobEntry { first_seen, ..JobEntry::of(&spec, right.wall) }], right);
+            assert_eq!(agenda.due(right).is_some(), owed, "{first_seen}");
+        }
     }
 }

@@ -171,7 +171,7 @@ impl NodeMachine {
 
     /// Starts every armed tick that is due.
     pub fn handle_ticks(&mut self, now: Now) {
-        while let Some(tick) = self.agenda.due(now.wall) {
+        while let Some(tick) = self.agenda.due(now) {
             self.start(&tick.job, tick.slot, tick.at, Trigger::Schedule);
         }
     }

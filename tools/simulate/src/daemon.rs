@@ -160,7 +160,7 @@ impl Daemon {
             }
             Asked::Register(plan) => {
                 let reply = answer.map_err(none(Op::Register)).and_then(|answer| match answer {
-                    Answer::Jobs(jobs) => Ok(first_seen(desk, jobs)),
+                    Answer::Jobs(jobs) => Ok(self.first_seen(desk, jobs)),
                     _ => Err(unlike(Op::Register)),
                 });
                 Report::Registered { plan, reply }
@@ -178,6 +178,19 @@ impl Daemon {
             _ => return,
         };
         self.machine.handle_report(desk.now, report);
+    }
+
+    /// The registry of jobs, as the node takes it: what is said of a job that is not in its file the node does not keep.
+    fn first_seen(&self, desk: &mut Desk<'_>, mut jobs: Vec<JobEntry>) -> Vec<JobEntry> {
+        let by = (desk.process.node, desk.process.start);
+        for entry in jobs.iter_mut().filter(|entry| self.machine.entries().contains_key(&entry.name)) {
+            let told = desk.nature.told_first_seen.entry((by, entry.name.clone())).or_insert(entry.first_seen);
+            *told = entry.first_seen.min(*told);
+            if desk.nature.is_bug(Bug::OwesFromBefore) {
+                entry.first_seen = DateTime::UNIX_EPOCH;
+            }
+        }
+        jobs
     }
 
     /// Does what the machine wants, and lets the world know when it is due again.
@@ -282,19 +295,6 @@ impl Daemon {
 fn plan(specs: Vec<Arc<JobSpec>>) -> Plan {
     let job_hashes = specs.iter().map(|spec| (spec.name.clone(), String::new())).collect();
     Plan { jobs: specs, job_hashes, max_running: MAX_RUNNING, ..Plan::default() }
-}
-
-/// The registry of jobs, as the node takes it.
-fn first_seen(desk: &mut Desk<'_>, mut jobs: Vec<JobEntry>) -> Vec<JobEntry> {
-    let by = (desk.process.node, desk.process.start);
-    for entry in &mut jobs {
-        let told = desk.nature.told_first_seen.entry((by, entry.name.clone())).or_insert(entry.first_seen);
-        *told = entry.first_seen.min(*told);
-        if desk.nature.is_bug(Bug::OwesFromBefore) {
-            entry.first_seen = DateTime::UNIX_EPOCH;
-        }
-    }
-    jobs
 }
 
 /// An answer to another question: the simulator sends none.
