@@ -61,10 +61,11 @@ fn a_timeout_within_a_run_is_its_own() {
 #[test]
 fn a_process_that_outlived_its_run_is_guarded_like_any_other() {
     let place = Place::new();
-    let ran = exec_at(STORE, &place, &[], &["/bin/sh", "-c", "env | grep ^CRONWARD_"]);
+    let command = ["/bin/sh", "-c", "env | grep ^CRONWARD_"];
+    let ran = exec_at(STORE, &place, &[], &command);
     assert_eq!(ran.code, 0, "{ran:?}");
     let zone = zone();
-    let mut late = place.command(&words_at(STORE, &zone, &["--skip-exit-code", "9"], &["/bin/echo", "never"]));
+    let mut late = place.command(&words_at(STORE, &zone, &["--skip-exit-code", "9"], &command));
     late.envs(ran.stdout.lines().filter_map(|line| line.split_once('=')));
     let late: Ended = late.output().unwrap().into();
     assert_eq!((late.code, &*late.stdout, &*late.stderr), (9, "", ""), "the slot is done");
