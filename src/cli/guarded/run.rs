@@ -24,7 +24,9 @@ use crate::cli::session::{connect, is_shared};
 use crate::cli::store_args::StoreAddress;
 use crate::clock::{Clock, Mono, SystemClock, offset_ms};
 use crate::config::Config;
-use crate::drive::{Account, Entropy, Once, Patience, Renewals, Started, Traces, Wait, Work, locks, timers};
+use crate::drive::{
+    Account, Entropy, HolderWait, Once, Patience, Renewals, Started, Traces, Wait, Work, locks, timers,
+};
 use crate::exec::Output;
 use crate::job::{CommandSpec, LockKey, NodeName, Policy};
 use crate::machine::Assignment;
@@ -164,7 +166,7 @@ impl Guarded {
         if let Some(verdict) = waits_for_itself(&self.task, &self.store, |name| std::env::var(name).ok()).await {
             return Ok((Account::new(self.task.slot), verdict));
         }
-        let (signals, store, unfinished) = (self.signals.clone(), Arc::clone(&self.store), Unfinished::of(&self));
+        let (signals, store, unfinished) = (self.signals.clone(), Arc::clone(&self.store), self.unfinished());
         let repeated = Repeated::of(&self.task, Arc::clone(&self.store), self.node.clone(), &entropy()?);
         let (account, unwritten) = self.run().await?;
         if is_open(&account) {
@@ -228,6 +230,16 @@ impl Guarded {
         };
         let record = Some(self.record_timeout.unwrap_or(lease_ttl));
         Patience { wait: self.wait, store, record, drain: Duration::ZERO }
+    }
+
+    /// What follows the run of another node. The time that it waits begins now.
+    fn unfinished(&self) -> Unfinished {
+        let until = match self.wait {
+            Wait::For(span) => Some(SystemClock.now().mono + span),
+            Wait::No | Wait::TakeOver => None,
+        };
+        let wait = HolderWait { until, store: self.store_patience() };
+        Unfinished::of(&self.task, &self.store, &self.node, wait, self.address.options.lock_key.is_some())
     }
 
     /// How long a store may be silent before the command line gives up.

@@ -8,10 +8,10 @@ use chrono::{DateTime, Utc};
 use crate::admin::words::ending;
 use crate::cli::ExitCode;
 use crate::cli::guarded::forward::Signals;
-use crate::cli::guarded::run::{Guarded, store_patience};
+use crate::cli::guarded::task::Task;
 use crate::cli::guarded::verdict::{Verdict, judge, of_silence, to_the_second};
 use crate::clock::{Clock, SystemClock};
-use crate::drive::{Account, HolderWait, Wait};
+use crate::drive::{Account, HolderWait};
 use crate::job::NodeName;
 use crate::reply::ClaimAnswer;
 use crate::slot::{Mark, Outcome, RunRecord, Slot, SlotRecord, SlotState};
@@ -35,19 +35,21 @@ pub(super) struct Unfinished {
 }
 
 impl Unfinished {
-    /// For the caller whose command is guarded. The time that it waits begins now.
-    pub(super) fn of(guarded: &Guarded) -> Self {
-        let until = match guarded.wait {
-            Wait::For(span) => Some(SystemClock.now().mono + span),
-            Wait::No | Wait::TakeOver => None,
-        };
+    /// For the caller whose task is guarded.
+    pub(super) fn of(
+        task: &Task,
+        store: &Arc<dyn Store>,
+        node: &NodeName,
+        wait: HolderWait,
+        has_foreign_key: bool,
+    ) -> Self {
         Self {
-            store: Arc::clone(&guarded.store),
+            store: Arc::clone(store),
             clock: Arc::new(SystemClock),
-            node: guarded.node.clone(),
-            max_attempts: guarded.task.spec.policy.max_attempts,
-            wait: HolderWait { until, store: store_patience(&guarded.address) },
-            has_foreign_key: guarded.address.options.lock_key.is_some(),
+            node: node.clone(),
+            max_attempts: task.spec.policy.max_attempts,
+            wait,
+            has_foreign_key,
         }
     }
 
