@@ -71,6 +71,7 @@ impl History {
         history.tell_pauses();
         history.tell_leases();
         history.find_deaths();
+        history.find_first_sights();
         history
     }
 

@@ -19,6 +19,7 @@
 mod attempts;
 mod availability;
 mod explain;
+mod first_seen;
 mod history;
 mod inputs;
 mod judge;

@@ -253,13 +253,12 @@ pub(super) struct Assignment {
     /// With the jitter, where the journal tells it.
     pub(super) table: Timetable,
     /// When some node first planned the job, as far as the journals tell: an earlier tick need not have been owed.
-    known: DateTime<Utc>,
+    pub(super) known: DateTime<Utc>,
 }
 
 /// Every plan of every node that can be read.
 pub(super) fn assignments(instances: &[NodeRun], horizon: DateTime<Utc>) -> Vec<Assignment> {
     let mut assignments: Vec<Assignment> = Vec::new();
-    let mut first_plans: BTreeMap<JobName, DateTime<Utc>> = BTreeMap::new();
     for (index, instance) in instances.iter().enumerate() {
         for (number, (from, job, plan)) in instance.plans.iter().enumerate() {
             let Ok(table) = Timetable::parse(job.clone(), &plan.schedule, &plan.timezone, &plan.period) else {
@@ -270,13 +269,10 @@ pub(super) fn assignments(instances: &[NodeRun], horizon: DateTime<Utc>) -> Vec<
             let before = assignments.iter().rev().find(|other| other.instance == index && other.table.job() == job);
             let kept = before.filter(|before| before.to >= *from).map(|before| before.gained);
             let gained = kept.unwrap_or_else(|| instance.reloads.iter().any(|at| at <= from).then_some(*from));
-            first_plans.entry(job.clone()).and_modify(|first| *first = (*first).min(*from)).or_insert(*from);
             let known = *from;
             assignments.push(Assignment { instance: index, plan: plan.clone(), from: *from, gained, to, table, known });
         }
     }
-    let known = |job: &JobName, from| first_plans.get(job).copied().unwrap_or(from);
-    assignments.iter_mut().for_each(|one| one.known = known(one.table.job(), one.from));
     assignments
 }
 
@@ -309,13 +305,6 @@ impl Assignment {
         self.plan.jitter?;
         let (own, tick) = self.table.slots(slot.start(), slot.start() + TimeDelta::milliseconds(1)).next()?;
         (own == *slot).then(|| self.table.fire_at(tick, slot))
-    }
-
-    /// The same of the slot's first tick that is known to be owed; its end where there is none.
-    pub(super) fn owes(&self, slot: &Slot) -> Option<DateTime<Utc>> {
-        let first = self.fires(slot)?;
-        let owed = self.table.tick_from(self.known.max(slot.start())).filter(|tick| *tick < slot.end());
-        Some(owed.map_or(slot.end(), |tick| self.table.fire_at(tick, slot).max(first)))
     }
 
     /// Until when its node may start what it fired then.

@@ -137,7 +137,10 @@ fn a_tick_from_before_any_journal_plans_the_job_need_not_be_owed() {
     let reloaded =
         Book::new().node("a", 290.0, r#""event":"reloaded","jobs":1"#).node("a", 290.0, &plan(r#""jitter_s":0.0"#));
     begun(&reloaded, 500.0).is_clean_and(Class::Once);
-    assert_eq!(begun(&known(reloaded), 500.0).faulted(), ["late-first-start"]);
+    let known = known(reloaded);
+    assert_eq!(begun(&known, 500.0).faulted(), ["late-first-start"]);
+    // No node that had the job lived through the loss.
+    begun(&known.fault(100.0, "wipe", "store"), 500.0).is_clean_and(Class::Once);
 }
 
 #[test]
