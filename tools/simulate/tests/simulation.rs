@@ -204,6 +204,10 @@ const MENDED_BY_JOURNALS: &[(u64, &str)] = &[
     (2000000002713, "a node that had begun to leave closed a slot, and was gone before it heard of that"),
     (2000000002733, "a failover forgot that an attempt was given back, after the slot's end"),
     (
+        4000000000125,
+        "a tick that was armed by a clock that is behind was fired when it was put right, though the job was new since the tick",
+    ),
+    (
         2000000002748,
         "a node whose clock is behind put it right, and died with an attempt of a tick that it was not late for",
     ),
