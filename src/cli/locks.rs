@@ -91,7 +91,7 @@ pub(crate) async fn list(args: &LocksArgs, console: &mut Console) -> Result<(), 
     if args.watch {
         return watch(args, &session, console).await;
     }
-    let Look { now, records, unreadable } = look(args, &session).await?;
+    let LockListing { now, records, unreadable } = look(args, &session).await?;
     unreadable.iter().for_each(|error| console.warn(error));
     let views = views(args, &records, now);
     // Of one lock only those in which somebody waits for it.
@@ -116,7 +116,7 @@ pub(crate) async fn list(args: &LocksArgs, console: &mut Console) -> Result<(), 
 }
 
 /// What one look at the locks has found.
-struct Look {
+struct LockListing {
     now: DateTime<Utc>,
     records: Vec<LockRecord>,
     /// Why others cannot be read.
@@ -125,22 +125,22 @@ struct Look {
 
 /// The locks as they are now: of whoever waits for the one that was named, all, since what it waits for may wait for another. An error
 /// where none of them can be read.
-async fn look(args: &LocksArgs, session: &LockSession) -> Result<Look, Failure> {
+async fn look(args: &LocksArgs, session: &LockSession) -> Result<LockListing, Failure> {
     let names: Vec<LockName> = args.lock.iter().cloned().collect();
     let found = read(session, &names).await?;
-    let Look { now, records, .. } = found;
+    let LockListing { now, records, .. } = found;
     if names.is_empty() || records.iter().all(|record| record.waiting().next().is_none()) {
-        return Ok(Look { now, records, ..found });
+        return Ok(LockListing { now, records, ..found });
     }
-    let Look { now, records: mut all, unreadable } = read(session, &[]).await?;
+    let LockListing { now, records: mut all, unreadable } = read(session, &[]).await?;
     // One that is gone meanwhile is shown as it was.
     let is_gone = |record: &LockRecord| all.iter().all(|other| other.lock != record.lock);
     let gone: Vec<LockRecord> = records.into_iter().filter(is_gone).collect();
     all.extend(gone);
-    Ok(Look { now, records: all, unreadable })
+    Ok(LockListing { now, records: all, unreadable })
 }
 
-async fn read(session: &LockSession, names: &[LockName]) -> Result<Look, Failure> {
+async fn read(session: &LockSession, names: &[LockName]) -> Result<LockListing, Failure> {
     let LocksEach { now, records, mut unreadable } = locks_each(&*session.store, names).await?;
     if now.is_none()
         && let Some(error) = unreadable.pop()
@@ -148,7 +148,7 @@ async fn read(session: &LockSession, names: &[LockName]) -> Result<Look, Failure
         return Err(error.into());
     }
     let unreadable = unreadable.iter().map(|error| harmless(&error.to_string()).into_owned()).collect();
-    Ok(Look { now: now.unwrap_or_default(), records, unreadable })
+    Ok(LockListing { now: now.unwrap_or_default(), records, unreadable })
 }
 
 /// What is listed of them. Without a name those that somebody holds or waits for, unless all are asked for.
@@ -319,7 +319,7 @@ async fn look_again(
     held: &mut BTreeSet<LockName>,
     session: &LockSession,
 ) -> Result<Listing, Failure> {
-    let Look { now, records, unreadable } = look(args, session).await?;
+    let LockListing { now, records, unreadable } = look(args, session).await?;
     let mut views = views(args, &records, now);
     let listed: BTreeSet<&LockName> = views.iter().map(|view| &view.lock).collect();
     let gone: Vec<LockName> = held.iter().filter(|lock| !listed.contains(lock)).cloned().collect();
