@@ -32,7 +32,8 @@ pub(super) struct Presence {
 impl Presence {
     /// Whether the next heartbeat looks at the registry: once in a while, and where the store may have lost its data.
     pub(super) fn looks(&mut self, store_was_away: bool) -> bool {
-        let looks = self.heartbeats % LOOKS == 1 || std::mem::take(&mut self.doubts) || store_was_away;
+        let doubts = std::mem::take(&mut self.doubts);
+        let looks = self.heartbeats % LOOKS == 1 || doubts || store_was_away;
         self.heartbeats += 1;
         looks
     }

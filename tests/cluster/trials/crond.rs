@@ -193,5 +193,13 @@ pub(super) fn an_imported_line_finds_the_surroundings_that_cron_gives_it(place: 
     let _node = place.node("a", &store).variable("HOME", "/nowhere").start();
     let [crons, ours] = ["seen-by-", "seen-by-cronward"]
         .map(|name| wait::within(LIMIT, name, || std::fs::read_to_string(place.file(name)).ok()));
-    assert_eq!(ours, crons);
+    let has = |seen: &str, line: &str| seen.lines().any(|other| other == line);
+    assert!(has(&ours, "USER=root") && has(&ours, "descriptors 0 1 2 3"), "{ours}");
+    assert_eq!(common(&ours), common(&crons));
+}
+
+/// What cron gives on every host. Its descriptors, and the number of those that PAM allows, differ from one to the next; not each cron sets USER.
+fn common(seen: &str) -> Vec<&str> {
+    let differs = |line: &&str| ["USER=", "descriptors ", "nofiles "].iter().any(|start| line.starts_with(start));
+    seen.lines().filter(|line| !differs(line)).collect()
 }

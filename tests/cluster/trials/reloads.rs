@@ -93,7 +93,7 @@ pub(super) fn a_node_takes_an_updated_time_zone_database_by_a_signal(place: &Pla
     assert_eq!(node.says("reloaded")["changed"], "moved");
     wait::until_true("the job runs", || !place.runs_of("moved").is_empty());
     wait::until_true("the report has the release", || {
-        let nodes = place.json(&["nodes", "--json"], &server.url());
+        let nodes = place.json(&["nodes"], &server.url());
         nodes[0]["zones"] == "2031b"
     });
 
