@@ -11,7 +11,7 @@ use crate::exec::check_placeholders;
 use crate::job::Program;
 
 /// Linux starts nothing with a longer argument or variable (`MAX_ARG_STRLEN`, its last byte a NUL).
-const LONGEST_WORD: usize = 128 * 1024 - 1;
+pub(crate) const LONGEST_WORD: usize = 128 * 1024 - 1;
 
 const EXAMPLE: &str = "[\"/usr/local/bin/push\", \"--hour\", \"{slot}\"]";
 

@@ -31,6 +31,7 @@ mod sink;
 mod sink_section;
 mod value;
 
+pub(crate) use command::LONGEST_WORD;
 pub use context::Environment;
 pub use diagnostic::{Diagnostic, Diagnostics, JsonFinding, Severity};
 pub use file::{LoadError, NotFound, find, lint_file, load, load_job};

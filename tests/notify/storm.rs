@@ -116,6 +116,7 @@ impl Storm {
         let jobs = "[defaults]\nlease_ttl = \"10s\"\n".to_owned()
             + &names().map(|name| job(&name, &SINKS)).collect::<String>();
         let mut storm = Self { cluster, receiver, untold, jobs, messages: Vec::new(), nodes: 0, killed: Vec::new() };
+        storm.cluster.make_known(&(sinks(&storm.receiver.url, "n1") + &storm.jobs));
         (0..3).for_each(|_| storm.join());
         storm
     }

@@ -6,6 +6,7 @@ use crate::cli::import::document::{CRONS_PATH, CRONS_SHELL, Item, Job, Refused, 
 use crate::cli::import::entry::{self, CrontabLine, Lead, Numbered, Refusal, lines};
 use crate::cli::import::line::{Names, commands};
 use crate::cli::import::line::{command, split};
+use crate::config::LONGEST_WORD;
 use crate::text::message;
 use crate::zone::Zone;
 
@@ -18,6 +19,9 @@ const BESIDES: usize = 64;
 
 /// The longest text in which words of the crontab are told; the line itself stands in its place.
 const LONGEST: usize = 600;
+
+/// The most that the import adds to a line: what gives a command its input.
+const ADDED: usize = 1_024;
 
 /// A value in a sentence that is not to be cut at its end.
 fn brief(value: &str) -> String {
@@ -87,6 +91,10 @@ struct Table<'a> {
     settings: usize,
 }
 
+fn too_long(what: &str) -> String {
+    format!("its {what} is too long: Linux starts no command with more than {LONGEST_WORD} bytes in one piece")
+}
+
 impl Table<'_> {
     fn place(&self, line: usize) -> SourceLine {
         SourceLine { file: self.source.file.to_owned(), line }
@@ -98,7 +106,13 @@ impl Table<'_> {
             CrontabLine::Blank => self.items.push(Item::Gap),
             CrontabLine::Comment(text) => self.items.push(Item::Comment(text)),
             CrontabLine::NotText(shown) => self.refuse(place, shown, "is not UTF-8".to_owned(), true),
+            CrontabLine::Variable(name, value) if name.len() + value.len() >= LONGEST_WORD => {
+                self.refuse(place, brief(&name), too_long("variable"), true);
+            }
             CrontabLine::Variable(name, value) => self.set(place, name, value),
+            CrontabLine::Entry(text) if text.len() + ADDED >= LONGEST_WORD => {
+                self.refuse(place, brief(&text), too_long("command"), true);
+            }
             CrontabLine::Entry(text) => match self.job(&place, &text, numbered.carriage_return, names) {
                 Ok(job) => self.items.push(Item::Job(Box::new(job))),
                 Err(Refusal::NoCounterpart(why)) => self.refuse(place, text, why.to_owned(), false),

@@ -3,6 +3,9 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
+use cronward::config::{Environment, parse};
+use cronward::store::{JobEntry, StoreOptions};
+
 use crate::daemon::Daemon;
 use crate::place::Place;
 use crate::redis_server::RedisServer;
@@ -17,12 +20,9 @@ const WATCHED: u64 = 4;
 pub(super) fn a_thousand_idle_jobs_cost_the_store_heartbeats_only(place: &Place) {
     let server = RedisServer::start();
     place.jobs(&jobs::file(&file()));
+    make_known(&jobs::file(&file()), &server.url());
     let nodes = place.nodes(["a", "b"], &server.url());
     wait::until_true("the jobs are registered", || server.number(&["HLEN", "cronward:default:jobs"]) == 1_000);
-    // The jobs are new to the store, so each node registers them once more after a while.
-    wait::within(wait::LIMIT * 2, "each node has registered its new jobs twice", || {
-        (server.calls("hget") >= 4 * JOBS as u64).then_some(())
-    });
     settle(&server);
     let begun = Instant::now();
     server.command(&["CONFIG", "RESETSTAT"]);
@@ -39,6 +39,19 @@ pub(super) fn a_thousand_idle_jobs_cost_the_store_heartbeats_only(place: &Place)
     assert!(others.is_empty(), "{others:?} in {info}");
     assert_eq!(place.runs().len(), 0);
     assert!(nodes.iter().map(Daemon::text).all(|log| !log.contains("claim answered")));
+}
+
+/// Registers the jobs as known since yesterday: those of a store that just learnt of them are registered once more after a while.
+fn make_known(file: &str, url: &str) {
+    let now = chrono::Utc::now();
+    let (config, _) = parse("jobs.toml", file.to_owned(), &Environment::new(now)).unwrap();
+    let since = now - chrono::TimeDelta::days(1);
+    let entries: Vec<JobEntry> = config.jobs.values().map(|spec| JobEntry::of(spec, since)).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = cronward::store::open(url, StoreOptions::default()).await.unwrap();
+        store.register(&entries).await.unwrap();
+    });
 }
 
 fn file() -> String {
