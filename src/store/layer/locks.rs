@@ -44,6 +44,7 @@ layered_locks! {
     RenewLock renew_lock(hold: &LockHold) -> LockRenewal;
     Release release(exit: &LockExit) -> LockRelease;
     Locks locks(names: &[LockName]) -> (DateTime<Utc>, Vec<LockRecord>);
+    Locks lock_names() -> Vec<LockName>;
     Evict evict(lock: &LockName, token: Token, audit: &Audit) -> Intervention;
     Purge purge_locks() -> u64;
 }

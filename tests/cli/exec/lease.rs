@@ -219,7 +219,7 @@ fn a_request_that_is_none_ends_the_command() {
         shim.args(["__shim", env!("CARGO_PKG_VERSION")]).env_clear().current_dir(dir.path());
         let mut shim = shim.stdin(std::os::fd::OwnedFd::from(theirs)).stdout(Stdio::null()).spawn().unwrap();
         let plan =
-            "3\0/bin/sh\0-c\0echo $$ >command; while :; do sleep 0.05; done\0\0\0\0\0group\0PATH=/usr/bin:/bin\0";
+            "3\0/bin/sh\0-c\0echo $$ >command; while :; do sleep 0.05; done\0\0\0\0\0group\x000\0PATH=/usr/bin:/bin\0";
         ours.write_all(b"\n").unwrap();
         ours.write_all(&u64::try_from(plan.len()).unwrap().to_le_bytes()).unwrap();
         ours.write_all(plan.as_bytes()).unwrap();
