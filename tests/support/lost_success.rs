@@ -124,6 +124,13 @@ fn next_slot() -> (String, DateTime<Utc>) {
     (format!("schedule = \"{},{} * * * * *\"\nslot = \"tick\"", starts.second(), ends.second()), starts)
 }
 
+/// The offset that stands behind these words in what a master says of its replication; 0 where they are not there.
+fn replicated(master: &RedisServer, words: &str) -> u64 {
+    let info = master.text(&["INFO", "replication"]).unwrap_or_default();
+    let digits = info.split_once(words).map_or("", |(_, rest)| rest);
+    digits.chars().take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
+}
+
 /// Whether the registry has the job `once`.
 fn lists_once(url: &str) -> bool {
     let listed =
@@ -156,7 +163,8 @@ pub fn what_only_the_dead_knew_is_done_once_more(mut group: impl Failover) {
     let first = start("a");
     // A job that the store has forgotten is a new one, and owes nothing from before.
     until("the job is registered", || lists_once(&url));
-    group.master().command(&["WAIT", "1", "10000"]);
+    let written = replicated(group.master(), "master_repl_offset:");
+    until("the replica has the registry", || replicated(group.master(), ",offset=") >= written);
     group.cut_replication();
     let told = |name: &str, event: &str| {
         let text = std::fs::read_to_string(journal(dir.path(), name)).unwrap_or_default();
