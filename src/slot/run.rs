@@ -233,7 +233,7 @@ impl RunRecord {
     }
 
     /// The same with the end of its output whose JSON has at most so many bytes.
-    pub(crate) fn bounded(&self, most: usize) -> Self {
+    pub fn bounded(&self, most: usize) -> Self {
         let output = self.output.as_ref().map(|output| output.bounded(most));
         Self { output, ..self.clone() }
     }

@@ -223,15 +223,18 @@ impl Store for Broken {
     }
 
     async fn complete(&self, lease: &Lease, run: &RunRecord, done_ttl: Duration) -> Reply<Settlement> {
-        Ok(self.apply(|flaw, ledger, now| flaw.complete(ledger, (lease, run), done_ttl, now)))
+        let run = run.bounded(self.right.capability().output_bytes);
+        Ok(self.apply(|flaw, ledger, now| flaw.complete(ledger, (lease, &run), done_ttl, now)))
     }
 
     async fn fail(&self, lease: &Lease, run: &RunRecord, retry_after: Duration) -> Reply<Release> {
-        Ok(self.apply(|flaw, ledger, now| flaw.fail(ledger, (lease, run), retry_after, now)))
+        let run = run.bounded(self.right.capability().output_bytes);
+        Ok(self.apply(|flaw, ledger, now| flaw.fail(ledger, (lease, &run), retry_after, now)))
     }
 
     async fn give_back(&self, lease: &Lease, run: &RunRecord) -> Reply<Release> {
-        Ok(self.apply(|flaw, ledger, now| flaw.give_back(ledger, lease, run, now)))
+        let run = run.bounded(self.right.capability().output_bytes);
+        Ok(self.apply(|flaw, ledger, now| flaw.give_back(ledger, lease, &run, now)))
     }
 
     async fn inspect(&self, slots: &[Slot]) -> Reply<(DateTime<Utc>, Vec<SlotRecord>)> {
