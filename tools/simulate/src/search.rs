@@ -27,7 +27,7 @@ pub struct Control {
 }
 
 /// Worlds whose journals the checker judges for each bug, besides the one that shows it to the simulator's judge.
-pub const JUDGED: u64 = 40;
+pub const JUDGED: u64 = 50;
 
 impl Bug {
     /// From which seed on it is looked for: among worlds that have what it takes.
