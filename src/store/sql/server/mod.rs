@@ -214,6 +214,7 @@ pub(super) struct ServerSession<D: Dialect> {
     connection: D::Connection,
     now: DateTime<Utc>,
     /// The most bytes of one request.
+    #[cfg_attr(not(feature = "mysql"), allow(dead_code, reason = "PostgreSQL sets no such limit"))]
     pub(super) packet: usize,
 }
 
