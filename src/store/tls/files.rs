@@ -28,6 +28,7 @@ impl std::fmt::Debug for TlsContents {
 
 impl TlsPaths {
     /// The parameters of a url.
+    #[cfg(feature = "redis")]
     pub(in crate::store) const PARAMETERS: [&str; 3] = ["ca", "cert", "key"];
 
     /// Takes one parameter. False for a parameter of another name.
