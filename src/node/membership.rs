@@ -141,7 +141,7 @@ impl Membership {
                 return out.push_back(Action::Ask(Question::Nodes));
             }
             FirstContact::Unread(_) | FirstContact::Asked => return,
-            FirstContact::Read(_) | FirstContact::Over => {}
+            FirstContact::Read { .. } | FirstContact::Over => {}
         }
         let stale = !self.is_registered() || self.refresh_at.is_some_and(|at| at <= now.mono);
         if stale && !self.registering && due(self.register_at) {
@@ -326,9 +326,10 @@ impl Membership {
         if let Some(gap) = handover::silence(nodes, store_now) {
             out.push_back(Action::Emit(Event::ClusterWasDown { gap }));
         }
-        self.first_contact = FirstContact::Read(handover::closed(nodes, node.upkeep.silence()));
-        let left = handover::left(nodes, (&node.identity.name, &node.identity.instance), store_now);
-        self.verdicts.left_behind(&left, now, node.entries, out);
+        self.first_contact = FirstContact::Read {
+            closed: handover::closed(nodes, node.upkeep.silence()),
+            left: handover::left(nodes, (&node.identity.name, &node.identity.instance), store_now),
+        };
         now
     }
 
@@ -367,8 +368,10 @@ impl Membership {
                 BTreeMap::new()
             }
         };
-        if let FirstContact::Read(closed) = std::mem::replace(&mut self.first_contact, FirstContact::Over) {
+        if let FirstContact::Read { closed, left } = std::mem::replace(&mut self.first_contact, FirstContact::Over) {
             self.verdicts.take_over(&closed, &first_seen, node.upkeep.silence(), node.entries);
+            // Only now does the closer say which of them it comes to itself, with all attempts of the job.
+            self.verdicts.left_behind(&left, now, node.entries, out);
         }
     }
 }

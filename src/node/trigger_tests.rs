@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
+
 use crate::clock::{Clock, ManualClock, Now, later};
 use crate::job::{JobName, JobSpec, Program};
 use crate::machine::End;
@@ -12,7 +14,7 @@ use crate::node::machine::NodeMachine;
 use crate::node::plan::{Identity, Plan, Upkeep};
 use crate::node::{TriggerRefusal, TriggerRequest};
 use crate::slot::{Audit, Holder, Period, Slot, SlotKey, Trigger, Verdict};
-use crate::store::{Closing, HeartbeatReply, StoreError};
+use crate::store::{Closing, HeartbeatReply, NodeEntry, NodeReport, StoreError};
 use crate::wake::{Wake, WakeKind};
 
 fn now() -> Now {
@@ -256,4 +258,37 @@ fn heard(machine: &mut NodeMachine, left: BTreeSet<(JobName, SlotKey)>) -> Vec<S
     let looked = Some(Looked { left, ..Looked::default() });
     machine.handle_report(now(), Report::Heartbeat { sent: now(), received: now(), reply, looked });
     asks_to_close(machine)
+}
+
+/// The node's earlier instance died under an ordinary run that outlasted its slot: the closer comes to that slot, with the attempts of
+/// the job, and not with the single one of a run of the past.
+#[test]
+fn a_slot_that_an_earlier_instance_left_running_is_closed_with_all_attempts_of_its_job() {
+    for (behind, wanted) in [(Some(previous()), 3), (None, 1)] {
+        let mut machine = hourly();
+        machine.handle_beat(now());
+        let earlier = NodeReport {
+            job_hashes: BTreeMap::from([(previous().job().clone(), String::new())]),
+            running: vec![previous().to_string()],
+            behind: behind.into_iter().map(|slot| (slot.job().clone(), slot.start())).collect(),
+            ..NodeReport::new("a".parse().unwrap(), "i0", now().wall)
+        };
+        let nodes = vec![NodeEntry { report: earlier, seen: now().wall + TimeDelta::minutes(5) }];
+        machine.handle_report(now(), Report::Nodes { sent: now(), received: now(), reply: Ok((now().wall, nodes)) });
+        let long_ago = now().wall - TimeDelta::days(1);
+        let reply = Ok(machine.plan().registry(now().wall, |_| long_ago));
+        machine.handle_report(now(), Report::Registered { plan: 0, reply });
+        let soon = now().plus(Duration::from_secs(60));
+        machine.handle_beat(soon);
+        let mut asked = Vec::new();
+        while let Some(action) = machine.poll_action() {
+            let Action::Ask(Question::Close { slot, max_attempts }) = action else { continue };
+            if slot == previous() {
+                asked.push(max_attempts);
+            }
+            let reply = Ok(Closing::Already(Verdict::Done));
+            machine.handle_report(soon, Report::Closed { slot, reply });
+        }
+        assert_eq!(asked, [wanted], "nobody else closes it: {}", wanted == 1);
+    }
 }
