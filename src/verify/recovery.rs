@@ -180,7 +180,9 @@ fn due(history: &History, story: &Story, run: &JournalRun) -> Option<Due> {
         let known = run.instance.and_then(|index| history.instances.get(index)).is_some_and(|node| node.death_is_known);
         // A node that was last heard of at one renewal may have died just after the next one.
         let unheard = if known { Duration::ZERO } else { grant.lease_ttl / 3 };
-        let bound = grant.lease_ttl + unheard + AFTER_A_CRASH + history.allowance;
+        // It recorded the failure, and died before it wrote that into its journal.
+        let retry = if run.retry_was_waited_for { grant.retry_delay + grant.poll } else { Duration::ZERO };
+        let bound = grant.lease_ttl + unheard + retry + AFTER_A_CRASH + history.allowance;
         return Some(Due { what: "crash", since: died.max(run.start), bound });
     }
     let reported = matches!(run.outcome, Some(Outcome::Failure | Outcome::Timeout | Outcome::Killed));

@@ -55,6 +55,8 @@ pub(super) struct JournalRun {
     pub(super) outcome: Option<Outcome>,
     /// When the store had its outcome.
     pub(super) settled: Option<DateTime<Utc>>,
+    /// The store answered another node, before any later run, that the slot waits for its retry.
+    pub(super) retry_was_waited_for: bool,
     pub(super) grant: Option<Grant>,
     /// What its node told of trouble with it.
     pub(super) trouble: Vec<&'static str>,

@@ -153,6 +153,10 @@ impl Story {
                 self.told_done.extend(by.map(|by| (heard.at, by.clone(), false)));
             }
             ClaimAnswer::Exhausted => self.told_used_up.push((heard.instance, heard.at)),
+            ClaimAnswer::Backoff => {
+                let run = self.runs.last_mut().filter(|run| run.instance != Some(heard.instance));
+                run.into_iter().for_each(|run| run.retry_was_waited_for = true);
+            }
             ClaimAnswer::Held if self.runs.is_empty() => self.held_before_any_run.extend(by.cloned()),
             _ => {}
         }
@@ -228,6 +232,7 @@ impl Story {
             met_another: false,
             outcome: None,
             settled: None,
+            retry_was_waited_for: false,
             grant: self.grants.iter().rev().find(own).cloned(),
             trouble: if guarded { Vec::new() } else { vec!["ran without a guard"] },
             lines: vec![heard.told.source.clone()],
@@ -307,6 +312,7 @@ impl Story {
             met_another: recorded.overlap,
             outcome: None,
             settled: None,
+            retry_was_waited_for: false,
             grant: None,
             trouble: Vec::new(),
             lines: vec![recorded.source.clone()],

@@ -47,6 +47,17 @@ fn a_recovery_beyond_its_bound_is_caught_unless_something_else_went_wrong_too() 
     assert!(report.is_clean() && report.recovery.crash.count == 0, "{report}");
 }
 
+/// The store has the failure, and the journal of the node that died has not.
+#[test]
+fn a_node_that_died_after_it_recorded_a_failure_leaves_the_retry_to_wait_for() {
+    let crashed = Book::new().starts("a", 0.1, 1).fault(3.0, "kill", "a");
+    let waits = |book: Book| book.slot("b", 3.2, r#""event":"claim_answered","answer":"backoff""#);
+    let begins = |book: Book, at: f64| book.run("b", at, at + 1.0, 2, "success").node("b", 900.0, FILLER);
+    begins(waits(crashed.clone()), 10.9).is_clean_and(Class::Repeat);
+    assert_eq!(begins(waits(crashed.clone()), 11.1).faulted(), ["late-recovery"]);
+    assert_eq!(begins(crashed, 10.9).faulted(), ["late-recovery"]);
+}
+
 #[test]
 fn nobody_taking_over_from_a_node_that_died_is_caught() {
     let book = Book::new().starts("a", 0.1, 1).fault(3.0, "kill", "a").closed("b", 602.0, "missed");
