@@ -242,8 +242,7 @@ impl World {
             // Most slots are looked at no further.
             let since = |from: Time| Some(from).filter(|from| *from + bound < self.nature.now);
             let excused = since(well)?.max(self.busy_until(id)).max(self.excused_until(id, calm));
-            let tick = self.owed_tick(id, story).filter(|tick| !self.may_not_know(node, *tick))?;
-            let excused = since(excused)?.max(self.nature.scenario.time(tick));
+            self.owed_tick(id, story).filter(|tick| !self.may_not_know(node, *tick))?;
             let since = since(self.open_since(id, policy, since(excused)?))?;
             Some((node, since))
         });
