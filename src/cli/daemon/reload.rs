@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -39,8 +39,8 @@ pub(super) struct Reloader {
     pub(super) rotation: Option<Arc<Rotation>>,
     /// What the daemon was started with, without its jobs.
     pub(super) file: Config,
-    /// The jobs that it has now.
-    pub(super) known: KnownJobs,
+    /// The jobs that it has now; the thread that reads a file compares them with the file's.
+    pub(super) known: Arc<Mutex<KnownJobs>>,
     pub(super) observer: Arc<dyn Observer>,
     pub(super) health: watch::Receiver<Health>,
     pub(super) journal: Option<Arc<Journal>>,
@@ -51,7 +51,8 @@ pub(super) struct Reloader {
 }
 
 /// Takes what it needs of a file that can be used; else why that cannot be.
-pub(super) type Taking = Arc<dyn Fn(&Config) -> Result<(), String> + Send + Sync>;
+pub(super) type Taking = Arc<TakeFile>;
+type TakeFile = dyn Fn(&Config) -> Result<(), String> + Send + Sync;
 
 /// Reads something anew, and tells how that went.
 pub(super) type Also = Arc<dyn Fn() + Send + Sync>;
@@ -68,8 +69,6 @@ fn fixed(file: &Config) -> impl PartialEq {
 pub(super) struct NewFile {
     config: Config,
     plan: Plan,
-    /// Its last line has an end: a file that is still being written, or was cut off, has none.
-    is_whole: bool,
 }
 
 /// What came of reading the file; else why it cannot be used.
@@ -90,19 +89,19 @@ impl KnownJobs {
         Self { names: names(plan), doubted: None }
     }
 
-    /// Takes the jobs of a new file. A file that was cut off, or emptied by a deployment that failed, is often a valid one with fewer
-    /// jobs: where more than half of the jobs are gone, or some are and the last line has no end, the same jobs have to be asked
-    /// for a second time.
-    fn take(&mut self, plan: &Plan, is_whole: bool) -> Result<(), String> {
-        let names = names(plan);
-        let gone: Vec<&JobName> = self.names.difference(&names).collect();
-        let shrinks = names.len() < self.names.len() && (gone.len() * 2 > self.names.len() || !is_whole);
-        if shrinks && self.doubted.as_ref() != Some(&plan.config_hash) {
-            self.doubted = Some(plan.config_hash.clone());
-            return Err(lacking(&gone, self.names.len(), is_whole));
+    /// Refuses a file that seems to have lost jobs. A file that was cut off, or emptied by a deployment that failed, is often a valid
+    /// one with fewer jobs: where more than half of the jobs are gone, or some are and the last line has no end (`is_whole` is false),
+    /// the same jobs have to be asked for a second time.
+    fn judge(&mut self, file: &Config, is_whole: bool) -> Result<(), String> {
+        let gone: Vec<&JobName> = self.names.iter().filter(|name| !file.jobs.contains_key(*name)).collect();
+        let shrinks = file.jobs.len() < self.names.len() && (gone.len() * 2 > self.names.len() || !is_whole);
+        let hash = file.hash();
+        if !shrinks || self.doubted.as_ref() == Some(&hash) {
+            return Ok(());
         }
-        *self = Self { names, doubted: None };
-        Ok(())
+        let refusal = lacking(&gone, self.names.len(), is_whole);
+        self.doubted = Some(hash);
+        Err(refusal)
     }
 }
 
@@ -175,16 +174,14 @@ impl Reloader {
         if let Some(journal) = &self.journal {
             journal.reopen();
         }
-        let (path, also, taking) = (self.path.clone(), self.also.clone(), self.taking.clone());
+        let (path, also) = (self.path.clone(), self.also.clone());
+        let (known, taking) = (Arc::clone(&self.known), self.taking.clone());
         let reading = tokio::task::spawn_blocking(move || {
             if let Some(also) = also {
                 also();
             }
             zones::look();
-            let (mut config, is_whole) = read(&path)?;
-            taking.map_or(Ok(()), |take| take(&config))?;
-            let plan = plan(&mut config);
-            Ok(NewFile { config, plan, is_whole })
+            read_new(&path, &known, taking.as_deref())
         });
         tokio::spawn(in_time(reading))
     }
@@ -207,9 +204,9 @@ impl Reloader {
         if self.has_started() {
             tell(&[NotifyState::Ready]);
         }
-        let known = &mut self.known;
-        match read.and_then(|new| known.take(&new.plan, new.is_whole).map(|()| new)) {
-            Ok(NewFile { config, plan, .. }) => {
+        match read {
+            Ok(NewFile { config, plan }) => {
+                *self.known.lock().unwrap_or_else(PoisonError::into_inner) = KnownJobs::of(&plan);
                 if fixed(&config) != fixed(&self.file) {
                     tracing::warn!("[node], [store] or [http] changed in the file: that needs a restart");
                 }
@@ -224,7 +221,16 @@ impl Reloader {
     }
 }
 
-/// The file, and whether its last line has an end; else why it cannot be used.
+/// The file, if its jobs are accepted. What else takes a part of it takes nothing of a file whose jobs are refused.
+fn read_new(path: &Path, known: &Mutex<KnownJobs>, taking: Option<&TakeFile>) -> FileRead {
+    let (mut config, is_whole) = read(path)?;
+    known.lock().unwrap_or_else(PoisonError::into_inner).judge(&config, is_whole)?;
+    taking.map_or(Ok(()), |take| take(&config))?;
+    let plan = plan(&mut config);
+    Ok(NewFile { config, plan })
+}
+
+/// The file, and whether its last line has an end: a file that is still being written, or was cut off, has none; else why it cannot be used.
 fn read(path: &Path) -> Result<(Config, bool), String> {
     let environment = config::Environment::of_process(SystemClock.now().wall);
     match config::load(path, &environment) {
@@ -241,6 +247,8 @@ fn read(path: &Path) -> Result<(Config, bool), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -251,44 +259,77 @@ mod tests {
         assert!(reading.running.is_none(), "the next one can be read");
     }
 
-    /// A file with these jobs.
-    fn planned(names: &[&str]) -> Plan {
+    fn text(names: &[&str]) -> String {
         let job = |name: &&str| format!("[jobs.{name}]\nschedule = \"0 * * * *\"\ncommand = [\"true\"]\n");
-        let text: String = names.iter().map(job).collect();
+        names.iter().map(job).collect()
+    }
+
+    /// A file with these jobs.
+    fn file(names: &[&str]) -> Config {
         let environment = config::Environment::new("2026-11-21T12:00:00Z".parse().unwrap());
-        plan(&mut config::parse("jobs.toml", text, &environment).unwrap().0)
+        config::parse("jobs.toml", text(names), &environment).unwrap().0
+    }
+
+    fn known(names: &[&str]) -> KnownJobs {
+        KnownJobs::of(&plan(&mut file(names)))
+    }
+
+    /// A signal: the jobs of the file, if they are taken.
+    fn signal(known: &mut KnownJobs, names: &[&str], is_whole: bool) -> Result<(), String> {
+        known.judge(&file(names), is_whole)?;
+        *known = self::known(names);
+        Ok(())
     }
 
     #[test]
     fn a_file_that_lacks_more_than_half_of_the_jobs_is_taken_at_the_second_signal_only() {
-        let mut known = KnownJobs::of(&planned(&["a", "b", "c", "d", "e"]));
-        let refused = known.take(&planned(&["a", "b"]), true).unwrap_err();
+        let mut known = known(&["a", "b", "c", "d", "e"]);
+        let refused = signal(&mut known, &["a", "b"], true).unwrap_err();
         assert_eq!(refused, "the file lacks 3 of 5 jobs (c, d, e): send HUP once more if this is meant");
         // Another file is another question.
-        assert!(known.take(&planned(&["a"]), true).is_err());
-        assert!(known.take(&planned(&["a", "b"]), true).is_err());
-        assert_eq!(known.take(&planned(&["a", "b"]), true), Ok(()));
-        assert_eq!(known.take(&planned(&["a", "b"]), true), Ok(()), "nothing is gone any more");
+        assert!(signal(&mut known, &["a"], true).is_err());
+        assert!(signal(&mut known, &["a", "b"], true).is_err());
+        assert_eq!(signal(&mut known, &["a", "b"], true), Ok(()));
+        assert_eq!(signal(&mut known, &["a", "b"], true), Ok(()), "nothing is gone any more");
     }
 
     #[test]
     fn a_file_without_an_end_of_its_last_line_may_not_lack_a_single_job() {
-        let mut known = KnownJobs::of(&planned(&["a", "b", "c", "d", "e"]));
-        let refused = known.take(&planned(&["a", "b", "c", "d"]), false).unwrap_err();
+        let mut known = known(&["a", "b", "c", "d", "e"]);
+        let refused = signal(&mut known, &["a", "b", "c", "d"], false).unwrap_err();
         let expected =
             "the file lacks 1 of 5 jobs (e), and its last line has no end: send HUP once more if this is meant";
         assert_eq!(refused, expected);
-        assert_eq!(known.take(&planned(&["a", "b", "c", "d", "e"]), false), Ok(()), "whole again");
-        assert!(known.take(&planned(&["a", "b", "c", "d"]), false).is_err(), "what was refused before is forgotten");
-        assert_eq!(known.take(&planned(&["a", "b", "c", "d"]), false), Ok(()));
+        assert_eq!(signal(&mut known, &["a", "b", "c", "d", "e"], false), Ok(()), "whole again");
+        assert!(signal(&mut known, &["a", "b", "c", "d"], false).is_err(), "what was refused before is forgotten");
+        assert_eq!(signal(&mut known, &["a", "b", "c", "d"], false), Ok(()));
     }
 
     #[test]
     fn jobs_that_are_removed_renamed_or_added_one_by_one_are_taken_at_once() {
-        let mut known = KnownJobs::of(&planned(&["a", "b", "c", "d"]));
+        let mut known = known(&["a", "b", "c", "d"]);
         for names in [&["a", "b"][..], &["x", "y"], &["x", "y", "z"], &["z", "y"], &["z"]] {
-            assert_eq!(known.take(&planned(names), true), Ok(()), "{names:?}");
+            assert_eq!(signal(&mut known, names, true), Ok(()), "{names:?}");
         }
-        assert!(known.take(&planned(&[]), true).is_err());
+        assert!(signal(&mut known, &[], true).is_err());
+    }
+
+    #[test]
+    fn nothing_takes_a_part_of_a_file_whose_jobs_are_refused() {
+        let path = std::env::temp_dir().join(format!("cronward-reload-{}.toml", std::process::id()));
+        std::fs::write(&path, text(&["a"])).unwrap();
+        let (known, taken) = (Mutex::new(known(&["a", "b", "c"])), AtomicU32::new(0));
+        let taken = Arc::new(taken);
+        let counts = Arc::clone(&taken);
+        let taking: Taking = Arc::new(move |_| {
+            counts.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        let read = || read_new(&path, &known, Some(&*taking)).map(|new| new.plan.jobs.len());
+        let refused = read().unwrap_err();
+        assert!(refused.contains("lacks 2 of 3 jobs"), "{refused}");
+        assert_eq!(taken.load(Ordering::Relaxed), 0, "the receivers of messages are those of the file that is in force");
+        assert_eq!((read(), taken.load(Ordering::Relaxed)), (Ok(1), 1));
+        std::fs::remove_file(&path).unwrap();
     }
 }

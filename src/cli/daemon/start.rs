@@ -1,7 +1,7 @@
 //! The daemon's surroundings: the runtime, the store, the node and what runs beside it. What a node does is `node`'s.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sd_notify::NotifyState;
@@ -110,7 +110,7 @@ async fn serve(settings: Settings) -> Result<(), Failure> {
         launcher,
         observer: Arc::clone(&observer),
     };
-    let known = KnownJobs::of(&plan);
+    let known = Arc::new(Mutex::new(KnownJobs::of(&plan)));
     let node = Node::new(identity, ports, plan).map_err(|error| Failure::Configuration(error.to_string()))?;
     let signals = Signals::listen()?;
     if let Some(orphanage) = Orphanage::of_first_process().map_err(no_signals)? {
