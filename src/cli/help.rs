@@ -1,8 +1,6 @@
 //! `cronward help COMMAND` and `cronward man`: the command line as it tells of itself. Files are written only where they are told
 //! to.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
@@ -79,9 +77,8 @@ fn write(root: Command, folder: &Path) -> std::io::Result<usize> {
         let mut page = Vec::new();
         page_of(command, &mut page)?;
         let path = folder.join(name);
-        file::replace(&path, &page)?;
         // Pages are for everybody.
-        std::fs::set_permissions(&path, Permissions::from_mode(0o644))?;
+        file::replace(&path, &page, 0o644)?;
         pages += 1;
     }
     Ok(pages)

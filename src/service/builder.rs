@@ -49,6 +49,17 @@ pub enum BuildError {
         /// What is allowed.
         bounds: &'static str,
     },
+    /// After a crash the lease would block the slots that follow.
+    #[error(
+        "lease_ttl of {lease_ttl:?} is longer than the slot of {slot:?}: after a crash the lease would block the slots that follow; \
+         leave it out, or allow slots of the job to overlap with GuardBuilder::concurrency"
+    )]
+    LeaseOutlastsSlot {
+        /// As it was set.
+        lease_ttl: Duration,
+        /// The shortest slot of the job.
+        slot: Duration,
+    },
     /// The system has no random source, so no token can be made.
     #[error("no random source: {0}")]
     Random(#[source] std::io::Error),
@@ -68,6 +79,8 @@ pub struct GuardBuilder {
     timezone: Result<Zone, ZoneError>,
     period: Period,
     policy: Policy,
+    lease_ttl: Option<Duration>,
+    retry_delay: Option<Duration>,
     clock: Arc<dyn Clock>,
     observer: Arc<dyn Observer>,
     wait: Duration,
@@ -115,6 +128,8 @@ impl GuardBuilder {
             timezone: Ok(Zone::UTC),
             period: Period::Hour,
             policy: Policy { timeout: None, ..Policy::default() },
+            lease_ttl: None,
+            retry_delay: None,
             clock: Arc::new(SystemClock),
             observer: Arc::new(LogObserver),
             wait: Duration::MAX,
@@ -146,10 +161,10 @@ impl GuardBuilder {
         self
     }
 
-    /// How long a lease lasts unless renewed, 500 ms to a day; 60 s if not set. When this process dies, another one takes
-    /// over after it.
+    /// How long a lease lasts unless renewed, 500 ms to a day, and no longer than a slot; if not set 60 s, and at most a third of the
+    /// shortest slot. When this process dies, another one takes over after it.
     pub const fn lease_ttl(mut self, ttl: Duration) -> Self {
-        self.policy.lease_ttl = ttl;
+        self.lease_ttl = Some(ttl);
         self
     }
 
@@ -165,9 +180,9 @@ impl GuardBuilder {
         self
     }
 
-    /// The wait that everybody keeps after a failure; 10 s if not set.
+    /// The wait that everybody keeps after a failure; if not set 10 s, and at most a sixth of the shortest slot.
     pub const fn retry_delay(mut self, delay: Duration) -> Self {
-        self.policy.retry.delay = delay;
+        self.retry_delay = Some(delay);
         self
     }
 
@@ -241,13 +256,14 @@ impl GuardBuilder {
             (None, Period::Tick) => return Err(BuildError::NoSchedule { job }),
             (None, period) => begins(period).to_owned(),
         };
-        let spec = JobSpec {
+        let mut spec = JobSpec {
             timezone: self.timezone.clone()?,
             period: self.period,
             policy: self.policy.clone(),
             ..JobSpec::new(job, schedule, Program::Direct(Vec::new()))
         };
         let timetable = Timetable::of(&spec)?;
+        self.pace(&mut spec.policy, timetable.shortest_slot())?;
         let entropy = Entropy::from_system().map_err(BuildError::Random)?;
         let wait = if self.wait.is_zero() { Wait::No } else { Wait::For(self.wait) };
         let patience = Patience { wait, store: self.store_wait, record: None, drain: Duration::ZERO };
@@ -257,10 +273,20 @@ impl GuardBuilder {
         Ok(Guard { store, clock, observer, entropy, node, spec, timetable, patience, shutdown, newest, is_scheduled })
     }
 
+    /// The lease and the wait after a failure, by the length of the shortest slot.
+    fn pace(&self, policy: &mut Policy, slot: Duration) -> Result<(), BuildError> {
+        policy.lease_ttl = self.lease_ttl.unwrap_or_else(|| Policy::default_lease_ttl(slot));
+        policy.retry.delay = self.retry_delay.unwrap_or_else(|| Policy::default_retry_delay(slot));
+        if policy.lease_ttl > slot && policy.concurrency.is_exclusive() {
+            return Err(BuildError::LeaseOutlastsSlot { lease_ttl: policy.lease_ttl, slot });
+        }
+        Ok(())
+    }
+
     fn limits(&self) -> Result<(), BuildError> {
         let policy = &self.policy;
         let bounds = |held: bool, what, bounds| if held { Ok(()) } else { Err(BuildError::Limit { what, bounds }) };
-        bounds(LEASE_TTL.contains(&policy.lease_ttl), "lease_ttl", "500 ms to a day")?;
+        bounds(self.lease_ttl.is_none_or(|ttl| LEASE_TTL.contains(&ttl)), "lease_ttl", "500 ms to a day")?;
         bounds((1..=MAX_ATTEMPTS_LIMIT).contains(&policy.max_attempts), "max_attempts", "1 to 999")?;
         bounds(policy.timeout != Some(Duration::ZERO), "timeout", "more than nothing")
     }

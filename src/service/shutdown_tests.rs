@@ -207,11 +207,11 @@ impl Layer for Late {
 
 #[tokio::test]
 async fn a_grant_that_is_learnt_of_after_the_slots_end_is_too_late_in_a_runtime_that_lives() {
-    let clock = Arc::new(ManualClock::at("2026-11-21T12:00:00.500Z".parse().unwrap()));
+    let clock = Arc::new(ManualClock::at("2026-11-21T12:00:09.500Z".parse().unwrap()));
     let memory = Arc::new(MemoryStore::new(StoreOptions::default(), clock.clone()));
     let store = Arc::new(Layered::new(memory.clone(), Late(clock.clone())));
-    let second = Period::Fixed(Duration::from_secs(1));
-    let guard = Guard::builder(store, "push", "a").period(second).clock(clock).try_once().build().unwrap();
+    let period = Period::Fixed(Duration::from_secs(10));
+    let guard = Guard::builder(store, "push", "a").period(period).clock(clock).try_once().build().unwrap();
     let slot = guard.current_slot().unwrap();
     let answer: Answer = guard.run(slot.clone(), |_| async { Ok(0) }).await;
     assert!(matches!(answer, Ok(RunOutcome::Skipped(Skipped::TooLate))), "{answer:?}");

@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::clock::{Clock, ManualClock, Now, SystemClock};
 use crate::error::{ErrorKind, Op};
 use crate::event::Event;
-use crate::job::OnLost;
+use crate::job::{Concurrency, OnLost};
 use crate::observe::Observer;
 use crate::service::{BuildError, Guard, GuardBuilder, GuardError, RunOutcome, Skipped, Standing, Stopped};
 use crate::slot::{Audit, Decision, Outcome, Period, Slot, SlotRecord};
@@ -411,6 +411,15 @@ fn what_cannot_be_used_is_named() {
     assert!(matches!(builder("Not A Name").build(), Err(BuildError::Name(_))));
     assert_eq!(told(builder("a").max_attempts(0)), "max_attempts is out of its bounds: 1 to 999");
     assert_eq!(told(builder("a").lease_ttl(Duration::ZERO)), "lease_ttl is out of its bounds: 500 ms to a day");
+    let second = Period::Fixed(Duration::from_secs(1));
+    let long = || builder("a").period(second).lease_ttl(Duration::from_secs(2));
+    assert!(told(long()).starts_with("lease_ttl of 2s is longer than the slot of 1s: after a crash"));
+    assert!(long().concurrency(Concurrency::Allow).build().is_ok());
+    let policy = |period| builder("a").period(period).build().unwrap().spec.policy;
+    let paces =
+        [second, Period::Minute, Period::Hour].map(|period| (policy(period).lease_ttl, policy(period).retry.delay));
+    let expected = [(500, 166), (20_000, 10_000), (60_000, 10_000)];
+    assert_eq!(paces.map(|(ttl, delay)| (ttl.as_millis(), delay.as_millis())), expected);
     assert!(told(builder("a").period(Period::Tick)).contains("GuardBuilder::schedule"));
     assert!(builder("a").period(Period::Tick).schedule("*/5 * * * *").build().is_ok());
 }

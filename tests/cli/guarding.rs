@@ -414,6 +414,22 @@ fn a_terminal_that_is_gone_is_no_failure_of_the_guard() {
 }
 
 #[test]
+fn a_report_to_a_stream_that_is_redirected_to_a_file_goes_to_its_end() {
+    let place = Place::new();
+    let zone = zone();
+    let said = place.path().join("said");
+    let file = std::fs::File::create(&said).unwrap();
+    let line = ["--report", "/dev/stderr"];
+    let status = place.command(&words(&zone, &line, &["/bin/sh", "-c", "echo said >&2"])).stderr(file).status();
+    assert_eq!(status.unwrap().code(), Some(0));
+    let said = std::fs::read_to_string(&said).unwrap();
+    let report: serde_json::Value = serde_json::from_str(said.strip_prefix("said\n").unwrap()).unwrap();
+    assert_eq!(report["result"], "success");
+    let device = std::fs::symlink_metadata("/dev/stderr").unwrap();
+    assert!(device.is_symlink(), "no file takes its place");
+}
+
+#[test]
 fn a_stdout_that_does_not_block_is_waited_for() {
     let place = Place::new();
     let (mut reader, writer) = std::io::pipe().unwrap();

@@ -328,7 +328,11 @@ mod tests {
         let read = || read_new(&path, &known, Some(&*taking)).map(|new| new.plan.jobs.len());
         let refused = read().unwrap_err();
         assert!(refused.contains("lacks 2 of 3 jobs"), "{refused}");
-        assert_eq!(taken.load(Ordering::Relaxed), 0, "the receivers of messages are those of the file that is in force");
+        assert_eq!(
+            taken.load(Ordering::Relaxed),
+            0,
+            "the receivers of messages are those of the file that is in force"
+        );
         assert_eq!((read(), taken.load(Ordering::Relaxed)), (Ok(1), 1));
         std::fs::remove_file(&path).unwrap();
     }

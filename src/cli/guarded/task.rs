@@ -11,7 +11,7 @@ use crate::cli::guarded::slot_arg::SlotArg;
 use crate::cli::guarded::told::NAMES;
 use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
-use crate::config::Config;
+use crate::config::{Config, format_duration};
 use crate::drive::{Introduction, Wait};
 use crate::job::{
     JobName, JobSpec, KillMode, LockKey, MAX_ATTEMPTS_LIMIT, NodeName, OnLost, OnStoreError, Policy, Program,
@@ -191,6 +191,7 @@ impl Task {
         let hash = hash::of_job(&defined);
         let spec = started(defined, args);
         let timetable = timetable(&spec)?;
+        check_lease(&spec.policy, args, timetable.shortest_slot())?;
         let slot = match args.slot {
             Some(SlotArg::Key(key)) => timetable.slot_with_key(key).ok_or_else(|| {
                 Failure::Usage(format!(
@@ -219,6 +220,19 @@ impl Task {
         let hash = hash::of_job(spec);
         Ok(Self { spec: spec.clone(), slot, hash, is_named: true, introduction: None })
     }
+}
+
+/// A lease of the command line that would block the slots that follow after a crash. The one of a file is `check`'s.
+fn check_lease(policy: &Policy, args: &ExecArgs, slot: Duration) -> Result<(), Failure> {
+    let Some(ttl) = args.lease_ttl.filter(|ttl| *ttl > slot && policy.concurrency.is_exclusive()) else {
+        return Ok(());
+    };
+    let (ttl, slot, fits) = (format_duration(ttl), format_duration(slot), Policy::default_lease_ttl(slot));
+    Err(Failure::Usage(format!(
+        "--lease-ttl {ttl} is longer than the slot of {slot}: after a crash the lease would block the slots that follow; write \
+         --lease-ttl {}, or leave it out",
+        format_duration(fits)
+    )))
 }
 
 /// A command line that names a program.

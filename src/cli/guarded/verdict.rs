@@ -289,12 +289,12 @@ impl ReportFile {
             Failure::Usage(format!("--report {}: {error}; name another file; nothing was started", path.display()))
         };
         let special = std::fs::metadata(path).is_ok_and(|found| !found.is_file()) && !file::is_foreign_link(path);
-        let file = if special {
+        let file = if special || is_descriptor(path) {
             file::writing(path, OFlags::empty())
-                .and_then(|mut options| options.write(true).open(path))
+                .and_then(|mut options| options.append(true).open(path))
                 .map(Destination::Special)
         } else {
-            file::Draft::begin(path).map(Destination::Draft)
+            file::Draft::begin(path, 0o600).map(Destination::Draft)
         };
         Ok(Self { path: path.to_owned(), file: file.map_err(refused)? })
     }
@@ -306,6 +306,12 @@ impl ReportFile {
             format!("--report {}: {error}; the command's exit code is passed on all the same", path.display())
         })
     }
+}
+
+/// Whether the path names a descriptor of this process, as `/dev/stdout` does. What that was redirected to may be a regular file, and
+/// a file of that name would take the place of the device.
+fn is_descriptor(path: &Path) -> bool {
+    path.parent().is_some_and(|folder| folder == "/dev" || folder == "/dev/fd" || folder.starts_with("/proc"))
 }
 
 fn write(file: Destination, view: &ReportView<'_>) -> std::io::Result<()> {
