@@ -215,7 +215,7 @@ pub struct Account {
     pub queued: Option<String>,
     /// The attempts that were begun here, oldest first.
     pub runs: Vec<RunAccount>,
-    /// The slot was over before: no node looks at it by itself.
+    /// The slot is over by the machine's clock: no node starts it any more.
     pub past: bool,
 }
 

@@ -27,8 +27,9 @@ pub(super) fn find_group(name: &str) -> Result<Gid, Refusal> {
 }
 
 /// The account that this process runs as; none where the machine has no entry of it, as in a container with any number.
-pub(super) fn own() -> Option<User> {
-    User::from_uid(nix::unistd::geteuid()).ok().flatten()
+pub(super) fn own() -> Result<Option<User>, Refusal> {
+    let uid = nix::unistd::geteuid();
+    User::from_uid(uid).map_err(|errno| lookup("user", &uid.to_string(), errno))
 }
 
 /// What an account says of the environment: HOME, LOGNAME, SHELL and USER.

@@ -62,7 +62,12 @@ impl EnvFiles {
             answered.await.map_err(|_| unreadable(path, &"cannot be read: its reader is gone"))?
         };
         let read = tokio::time::timeout(READING, reading).await;
-        let late = || format!("was not read within {} s: check whether its file system answers", READING.as_secs());
+        let late = || {
+            format!(
+                "was not read within {} s: check whether its file system and the directory of accounts answer",
+                READING.as_secs()
+            )
+        };
         read.map_err(|_| unreadable(path, &late()))?
     }
 
@@ -79,7 +84,10 @@ fn contents(path: &Path, user: Option<&str>) -> Result<Vec<u8>, Refusal> {
     let other = user.map(accounts::find_user).transpose()?;
     let home = match &other {
         Some(user) => Some(user.dir.clone()),
-        None if accounts::is_in_home(path) => accounts::own().map(|user| user.dir),
+        // Without an entry of the account, as for `cwd`, the home is that of the daemon's environment.
+        None if accounts::is_in_home(path) => {
+            accounts::own()?.map(|user| user.dir).or_else(|| std::env::var_os("HOME").map(PathBuf::from))
+        }
         None => None,
     };
     let full = accounts::expand(path, home.as_deref(), "env_file")?;
@@ -183,7 +191,8 @@ mod tests {
         };
         for _ in 0..3 {
             let refused = files.in_turn(path, hang()).await.unwrap_err();
-            let why = "env_file /mnt/job.env was not read within 10 s: check whether its file system answers";
+            let why = "env_file /mnt/job.env was not read within 10 s: check whether its file system and the \
+                       directory of accounts answer";
             assert_eq!(refused.message, why);
         }
         tokio::time::resume();

@@ -205,6 +205,9 @@ fn run_ended(job: &str, slot: &str, event: &Event) {
     let (outcome_word, duration_s) = (outcome.as_str(), in_milliseconds(*duration));
     if *outcome == Outcome::GivenBack {
         // Given back once the store has confirmed it, which is another line.
+        if duration.is_zero() {
+            return warn!(job, slot, attempt, note, "not started for want of a resource: giving the attempt back");
+        }
         warn!(job, slot, attempt, exit_code, signal, duration_s, note, "run stopped: giving the attempt back");
     } else if *outcome == Outcome::Success {
         info!(job, slot, attempt, outcome = outcome_word, duration_s, note, "run ended");

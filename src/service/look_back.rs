@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::job::NodeName;
 use crate::observe::Observer;
 use crate::slot::{Slot, SlotRecord};
-use crate::store::{Closing, Store};
+use crate::store::{Closing, Store, is_planned};
 
 /// How many slots before the current one are looked at.
 pub(super) const SLOTS: usize = 3;
@@ -58,10 +58,16 @@ impl LookBack {
     }
 
     async fn close(self) {
-        if self.slots.is_empty() {
+        let Some(job) = self.slots.first().map(Slot::job) else { return };
+        let Ok((_, records)) = self.store.inspect(&self.slots).await else { return };
+        if !records.iter().any(|record| self.is_open(record)) {
             return;
         }
-        let Ok((_, records)) = self.store.inspect(&self.slots).await else { return };
+        // The daemons that plan a job close its slots, and send messages with the verdicts.
+        let Ok(jobs) = self.store.jobs().await else { return };
+        if is_planned(&jobs, job) {
+            return;
+        }
         // Oldest first, as they ended.
         for record in records.iter().rev().filter(|record| self.is_open(record)) {
             let closing = self.store.close(&record.slot, self.max_attempts, &self.node).await;

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::admin::fixture;
 use crate::clock::ManualClock;
 use crate::event::Event;
 use crate::observe::Observer;
@@ -107,6 +108,20 @@ async fn a_slot_whose_attempts_all_failed_is_closed_once() {
     bench.pass(1);
     push(&bench.builder("b").build().unwrap()).await;
     assert_eq!(bench.reported(), [], "it was closed before");
+}
+
+#[tokio::test]
+async fn the_slots_of_a_job_that_daemons_plan_are_left_to_them() {
+    let bench = Bench::new();
+    bench.store.register(&[fixture::entry("push")]).await.unwrap();
+    let guard = bench.builder("a").max_attempts(1).build().unwrap();
+    let failed = guard.run_current(|_| async { Err::<(), _>(io::Error::other("no")) }).await.unwrap();
+    assert!(!failed.is_done());
+    let slot = guard.current_slot().unwrap();
+    bench.pass(1);
+    push(&guard).await;
+    assert_eq!(bench.reported(), []);
+    assert_eq!(bench.store.inspect(&[slot]).await.unwrap().1.remove(0).verdict, None);
 }
 
 #[tokio::test]

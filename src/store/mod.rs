@@ -99,7 +99,7 @@ pub use options::StoreOptions;
 #[cfg(any(feature = "http", feature = "notify"))]
 pub(crate) use registry::HEARD_AGAIN;
 pub use registry::{
-    CrontabCommand, HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE,
+    CrontabCommand, HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE, is_planned,
 };
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]

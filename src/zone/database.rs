@@ -81,7 +81,9 @@ impl Database {
     pub(super) fn follow(&self, old: &Self) -> Refresh {
         let mut kept = Vec::new();
         let mut changed = (&self.folder, &self.version) != (&old.folder, &old.version);
-        for (name, zone) in old.known().iter() {
+        // Other threads look zones up while the files are read.
+        let known = old.known().clone();
+        for (name, zone) in &known {
             let found = self.zone(name).unwrap_or_else(|error| {
                 kept.push(error);
                 self.known().insert(name.clone(), zone.clone());

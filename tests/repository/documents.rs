@@ -160,8 +160,13 @@ fn a_crontab_line_of_the_pages_names_the_program_where_the_packages_install_it()
     let installed = packages
         .lines()
         .find_map(|line| line.trim().strip_prefix("dst: ").filter(|path| path.ends_with("bin/cronward")));
-    let line = format!("0 * * * * root {} exec ", installed.unwrap());
+    let command = format!(" {} exec ", installed.unwrap());
     for page in ["README.md", "README.zh-CN.md", "docs/migrate/crontab.md"] {
-        assert!(read(page).lines().any(|text| text.starts_with(&line)), "{page} has no line that begins with {line}");
+        let text = read(page);
+        let lines: Vec<&str> =
+            text.lines().filter(|line| line.contains(" * * * root ") && line.contains("exec ")).collect();
+        assert!(!lines.is_empty(), "{page}");
+        let wrong: Vec<_> = lines.into_iter().filter(|line| !line.contains(&command)).collect();
+        assert!(wrong.is_empty(), "{page}: without{command}: {wrong:#?}");
     }
 }

@@ -134,9 +134,11 @@ pub(super) struct Forwarded {
 }
 
 impl Forwarded {
-    /// A command that is told nothing of the store at `url`.
-    pub(super) fn new(url: &str, command: CommandSpec, output: Output, signals: Signals) -> Self {
-        let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), output).within_a_session();
+    /// A command that is told nothing of the store at `url`. In a session HOME, LOGNAME, SHELL and USER of the caller are meant; a job of
+    /// the file has those of its account.
+    pub(super) fn new(url: &str, (command, in_session): (CommandSpec, bool), output: Output, signals: Signals) -> Self {
+        let launcher = Launcher::new(PathBuf::from("/proc/self/exe"), output);
+        let launcher = if in_session { launcher.within_a_session() } else { launcher };
         launcher.hide(&store::secrets(url));
         Self { launcher, command, signals }
     }

@@ -253,7 +253,8 @@ struct LockVerdict {
 impl Locked<'_> {
     /// Runs the command, and releases once nothing of it is left.
     async fn run(&self, held: Held) -> Verdict {
-        let work = Forwarded::new(&self.address.url, self.command(&held), Output::PassThrough, self.signals.clone());
+        let work =
+            Forwarded::new(&self.address.url, (self.command(&held), true), Output::PassThrough, self.signals.clone());
         let ended = self.attend(&work, &held).await;
         let patience = store_patience(self.address);
         let released = released(held, self.args.ttl, patience, &self.signals.ended).await;

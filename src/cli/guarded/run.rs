@@ -157,7 +157,8 @@ impl Guarded {
             observer: self.listeners(),
             patience: self.patience(),
         };
-        let account = once.until_noted(traces, self.signals.ended.clone()).await;
+        let mut account = once.until_noted(traces, self.signals.ended.clone()).await;
+        account.past = account.slot.end() <= SystemClock.now().wall;
         Ok((account, work.passed_on().await))
     }
 
@@ -197,7 +198,8 @@ impl Guarded {
             let around: Vec<String> = around.iter().map(ToString::to_string).collect();
             command.env.insert(AROUND.to_owned(), around.join(" "));
         }
-        Arc::new(Forwarded::new(&self.address.url, command, self.output, self.signals.clone()))
+        let in_session = self.trigger == Trigger::Exec;
+        Arc::new(Forwarded::new(&self.address.url, (command, in_session), self.output, self.signals.clone()))
     }
 
     fn assignment(&self, entropy: &Entropy) -> Assignment {

@@ -92,7 +92,7 @@ pub(crate) struct ExecArgs {
     /// Which processes of the command are stopped with it [default: the file's, or group]
     #[arg(long, value_name = "WHAT")]
     pub(crate) kill_mode: Option<KillModeWord>,
-    /// Exit with this code if the command was not started
+    /// Exit with this code if the command was not started; a slot that was waited for and not done is still 69
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = value_parsers::number(0..=255_u8))]
     pub(crate) skip_exit_code: u8,
     /// Write what happened to this file, as JSON

@@ -109,8 +109,7 @@ pub(crate) async fn trigger(args: &TriggerArgs, console: &mut Console) -> Result
         record_timeout: args.record_timeout,
         output: if args.output.json { Output::ToStderr } else { Output::PassThrough },
     };
-    let (mut account, unwritten) = guarded.run().await?;
-    account.past = account.slot.end() <= now;
+    let (account, unwritten) = guarded.run().await?;
     let has_failed = args.past && !account.runs.is_empty() && account.end != Some(End::Done);
     if has_failed && let Err(error) = close_again(&*recorder, &account.slot, &by).await {
         console.note(format_args!("cronward: the verdict of {} was not recorded: {error}", account.slot));

@@ -15,7 +15,7 @@ use crate::drive::{Account, HolderWait};
 use crate::job::NodeName;
 use crate::reply::ClaimAnswer;
 use crate::slot::{Mark, Outcome, RunRecord, Slot, SlotRecord, SlotState};
-use crate::store::{JobOrigin, Store, StoreError};
+use crate::store::{Store, StoreError, is_planned};
 
 /// Whether another node's run was waited for, and the work was not seen to be done.
 pub(super) fn is_open(account: &Account) -> bool {
@@ -90,16 +90,11 @@ impl Unfinished {
         let is_due =
             has_failed && now >= slot.end() && record.verdict.is_none() && !self.may_be_done_elsewhere(&record);
         // The daemons that plan a job send messages with its verdicts.
-        if !is_due || self.is_planned(slot).await? {
+        if !is_due || is_planned(&self.store.jobs().await?, slot.job()) {
             return Ok((now, record));
         }
         self.store.close(slot, self.max_attempts, &self.node).await?;
         self.wait.record(&*self.store, &*self.clock, slot).await
-    }
-
-    async fn is_planned(&self, slot: &Slot) -> Result<bool, StoreError> {
-        let jobs = self.store.jobs().await?;
-        Ok(jobs.iter().any(|job| job.name == *slot.job() && job.origin == JobOrigin::File))
     }
 
     const fn may_be_done_elsewhere(&self, record: &SlotRecord) -> bool {
@@ -167,7 +162,7 @@ mod tests {
     use crate::clock::RuntimeClock;
     use crate::slot::{Lease, Verdict as SlotVerdict, VerdictRecord};
     use crate::store::memory::MemoryStore;
-    use crate::store::{Claim, ClaimRequest, JobEntry, StoreOptions};
+    use crate::store::{Claim, ClaimRequest, StoreOptions};
 
     const TTL: Duration = Duration::from_secs(60);
 
@@ -234,7 +229,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_verdict_of_a_job_that_daemons_plan_is_left_to_them() {
         let unfinished = node_c("2026-11-21T12:59:30Z");
-        let planned = JobEntry { origin: JobOrigin::File, ..fixture::entry("billing") };
+        let planned = fixture::entry("billing");
         unfinished.store.register(&[planned]).await.unwrap();
         crash(&unfinished).await;
         assert_eq!(unfinished.judge(ended(), 0).await.1.told, [CRASHED]);

@@ -182,7 +182,7 @@ fn not_recorded(account: &Account, run: &RunAccount) -> String {
     let error = account.store_error.as_ref().map_or("the store has not confirmed it", |(_, error)| error);
     let slot = &account.slot;
     let then = if account.past {
-        format!("no node runs a past slot by itself: if the work is done, `cronward mark-done {slot}`")
+        format!("no node starts a slot that is over: if the work is done, `cronward mark-done {slot}`")
     } else {
         "once the lease expires, another node may run the slot again".to_owned()
     };
@@ -531,7 +531,7 @@ mod tests {
         assert_eq!(verdict.told, [told]);
         account.past = true;
         let told = "billing@2026-11-21T14Z: attempt 1 ended with exit code 3, but the outcome was not recorded: redis://h: fail: no answer; \
-                    no node runs a past slot by itself: if the work is done, `cronward mark-done billing@2026-11-21T14Z`";
+                    no node starts a slot that is over: if the work is done, `cronward mark-done billing@2026-11-21T14Z`";
         assert_eq!(judge(&account, 0, None).told, [told]);
     }
 

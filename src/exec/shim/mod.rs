@@ -149,7 +149,8 @@ fn start(plan: &CommandPlan, identity: Identity, stdin: Option<OwnedFd>, daemon:
     // A directory with a NUL in its name was refused by the daemon.
     let cwd = Some(folder.as_os_str()).filter(|cwd| !cwd.is_empty()).and_then(c_string);
     let steps = Steps { groups: identity.groups, gid: identity.gid, uid: identity.uid, cwd, daemon };
-    let child = sys::spawn(&mut command, steps).map_err(|(step, error)| explain(plan, program, step, &error))?;
+    let child =
+        sys::spawn(&mut command, steps).map_err(|(step, error)| explain(plan, (program, &folder), step, &error))?;
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     pid.ok_or_else(|| Refusal::cannot_run("the system gave an impossible process number"))
 }
@@ -172,9 +173,9 @@ fn c_string(text: &OsStr) -> Option<CString> {
     CString::new(text.as_encoded_bytes()).ok()
 }
 
-fn explain(plan: &CommandPlan, program: &OsString, step: StartStep, error: &io::Error) -> Refusal {
+fn explain(plan: &CommandPlan, (program, folder): (&OsString, &Path), step: StartStep, error: &io::Error) -> Refusal {
     match step {
-        StartStep::Exec => explain_exec(plan, program, error),
+        StartStep::Exec => explain_exec(plan, (program, folder), error),
         StartStep::Identity => Refusal::of_error(
             error,
             format_args!(
@@ -192,10 +193,10 @@ fn account_name(plan: &CommandPlan) -> String {
     [named("user", &plan.user), named("group", &plan.group)].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-fn explain_exec(plan: &CommandPlan, program: &OsString, error: &io::Error) -> Refusal {
+fn explain_exec(plan: &CommandPlan, (program, folder): (&OsString, &Path), error: &io::Error) -> Refusal {
     let with_path = program.as_encoded_bytes().contains(&b'/');
     match error.kind() {
-        io::ErrorKind::NotFound if with_path && Path::new(&plan.cwd).join(program).exists() => {
+        io::ErrorKind::NotFound if with_path && folder.join(program).exists() => {
             Refusal::cannot_run(format_args!("{program:?} is there, but the interpreter that it names is not"))
         }
         io::ErrorKind::NotFound if with_path => Refusal::not_found(format_args!("{program:?} was not found")),
@@ -228,7 +229,7 @@ impl Identity {
         let gid = if group.is_empty() { None } else { Some(find_group(group)?) };
         if user.is_empty() {
             let gid = gid.filter(|gid| *gid != nix::unistd::getegid());
-            let account = if needs_account(plan) { accounts::own() } else { None };
+            let account = if needs_account(plan) { accounts::own()? } else { None };
             return Ok(Self { gid, account, ..Self::default() });
         }
         let user = find_user(user)?;

@@ -105,7 +105,7 @@ pub(super) fn a_node_without_a_free_descriptor_leaves_every_slot_to_its_neighbou
     assert!(!states.contains(&"failed"), "{listed:#}");
     assert_eq!(poor.said("commands cannot be started").len(), 1, "one line while it lasts");
     // One claim after each pause of 1, 2, 4, … seconds, and those of the slots that were let in before the first.
-    let tries = poor.said("run stopped: giving the attempt back").len();
+    let tries = poor.said("not started for want of a resource: giving the attempt back").len();
     let most = 4 + 6 + usize::try_from(begun.elapsed().as_secs()).unwrap() / 30;
     assert!((1..=most).contains(&tries), "{tries} attempts were given back");
     limit_descriptors(&poor, before);
