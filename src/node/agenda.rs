@@ -49,6 +49,11 @@ impl Agenda {
         looked
     }
 
+    /// The registry of jobs refuses the plan. Answers since when each job is known without it.
+    pub(super) fn known_here(&self, now: Now) -> Vec<(JobName, DateTime<Utc>)> {
+        self.first_seen.known_here(now)
+    }
+
     /// Takes over what the registry of jobs has answered. Answers when each job was first seen.
     pub(super) fn learn(&mut self, registry: &[JobEntry], now: Now) -> Vec<(JobName, DateTime<Utc>)> {
         let Learnt { owed, older, seen } = self.first_seen.learn(registry, now);
@@ -78,8 +83,9 @@ impl Agenda {
         }
     }
 
-    /// Keeps the armed ticks of these jobs alone.
+    /// Keeps the ticks of these jobs alone.
     pub(super) fn keep(&mut self, is_kept: impl Fn(&JobName) -> bool) {
+        self.first_seen.keep_held(&is_kept);
         self.armed.retain(|_, tick| is_kept(&tick.job));
     }
 

@@ -73,7 +73,12 @@ impl FirstSeen {
         None
     }
 
-    /// The registry has answered; with nothing where it does not take the plan: then nothing is known from before this node.
+    /// Since when each job is known, whatever the registry may say later.
+    pub(super) fn known_here(&self, now: Now) -> Vec<(JobName, DateTime<Utc>)> {
+        self.jobs.iter().map(|(job, sight)| (job.clone(), sight.first(now))).collect()
+    }
+
+    /// The registry has answered.
     pub(super) fn learn(&mut self, registry: &[JobEntry], now: Now) -> Learnt {
         let known: BTreeMap<&JobName, DateTime<Utc>> =
             registry.iter().map(|entry| (&entry.name, entry.first_seen)).collect();
@@ -89,6 +94,11 @@ impl FirstSeen {
         let lasting = held.into_values().filter(|tick| tick.slot.end() > now.wall);
         learnt.owed = lasting.filter_map(|tick| self.admit(tick, now)).collect();
         learnt
+    }
+
+    /// Keeps the held ticks of these jobs alone.
+    pub(super) fn keep_held(&mut self, is_kept: impl Fn(&JobName) -> bool) {
+        self.held.retain(|job, _| is_kept(job));
     }
 
     /// Nothing new begins.
@@ -155,11 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn where_the_registry_takes_no_job_nothing_is_owed_from_before_the_node() {
+    fn while_the_registry_takes_no_job_a_tick_from_before_the_node_is_held() {
         let mut seen = taken();
         seen.admit(tick("02:00:00"), now("04:06:00"));
-        assert!(seen.learn(&[], now("04:06:01")).owed.is_empty());
-        assert_eq!(seen.of(&job(), now("04:06:01")), at("04:06:00"));
+        assert_eq!(seen.known_here(now("04:06:01")), [(job(), at("04:06:00"))]);
+        assert_eq!(seen.admit(tick("02:00:00"), now("04:06:02")), None);
+        // It was a standby, for one.
+        assert_eq!(seen.learn(&registry("01:00:00"), now("04:06:03")).owed, [tick("02:00:00")]);
+    }
+
+    #[test]
+    fn a_tick_that_another_file_no_longer_has_is_not_held() {
+        let mut seen = taken();
+        seen.admit(tick("02:00:00"), now("04:06:00"));
+        seen.keep_held(|_| false);
+        assert!(seen.learn(&registry("01:00:00"), now("04:06:03")).owed.is_empty());
     }
 
     #[test]

@@ -231,14 +231,15 @@ impl NodeMachine {
         membership.reported(now, report, &node, out);
     }
 
-    /// The registry of jobs has answered, or refuses the plan: what is owed from before this node is known by now.
+    /// The registry of jobs has answered. While it refuses the plan, slots are closed from this node's start on, and what was due before
+    /// waits for the answer.
     fn learn(&mut self, now: Now, reply: Result<&[JobEntry], &StoreError>) {
-        let registry = match reply {
-            Ok(registry) => registry,
+        let seen = match reply {
+            Ok(registry) => self.agenda.learn(registry, now),
             Err(error) if error.is_transient() => return,
-            Err(_) => &[],
+            Err(_) => self.agenda.known_here(now),
         };
-        for (job, first_seen) in self.agenda.learn(registry, now) {
+        for (job, first_seen) in seen {
             self.membership.verdicts.closer.owes_since(&job, first_seen);
         }
         if self.leave_by.is_none() {

@@ -104,6 +104,12 @@ impl Membership {
         self.registered == Some(self.plan)
     }
 
+    /// Another plan is in force: it is registered at once, whatever became of the one before.
+    pub(super) const fn plan_changed(&mut self) {
+        self.plan += 1;
+        self.register_at = None;
+    }
+
     /// Hints were lost: the next beat registers the plan, and looks whether the registry still knows this node.
     pub(super) const fn doubt_registry(&mut self) {
         (self.registered, self.presence.doubts) = (None, true);
@@ -231,7 +237,7 @@ impl Membership {
                 if let Some(Looked { namesake, forgotten, left }) = looked {
                     out.extend(self.presence.meet(namesake).map(Action::Emit));
                     if let Some(told) = forgotten.then(|| self.presence.forgotten(now)).flatten() {
-                        self.registered = None;
+                        (self.registered, self.register_at) = (None, None);
                         out.extend([Action::Emit(told), Action::AssertAgain]);
                     }
                     self.verdicts.left_behind(&left, now, node.entries, out);

@@ -14,7 +14,7 @@ use crate::node::machine::NodeMachine;
 use crate::node::plan::{Identity, Plan, Upkeep};
 use crate::node::{TriggerRefusal, TriggerRequest};
 use crate::slot::{Audit, Holder, Period, Slot, SlotKey, Trigger, Verdict};
-use crate::store::{Closing, HeartbeatReply, NodeEntry, NodeReport, StoreError};
+use crate::store::{Applied, Closing, ErrorKind, HeartbeatReply, NodeEntry, NodeReport, Op, StoreError};
 use crate::wake::{Wake, WakeKind};
 
 fn now() -> Now {
@@ -106,7 +106,11 @@ fn meet_store(machine: &mut NodeMachine) {
 
 /// The slots whose verdict the machine asks for at its next beat.
 fn asks_to_close(machine: &mut NodeMachine) -> Vec<Slot> {
-    machine.handle_beat(now());
+    asks_to_close_at(machine, now())
+}
+
+fn asks_to_close_at(machine: &mut NodeMachine, now: Now) -> Vec<Slot> {
+    machine.handle_beat(now);
     let actions = std::iter::from_fn(|| machine.poll_action());
     let asked = |action| match action {
         // Of the three attempts that the job has nobody makes the others.
@@ -207,7 +211,33 @@ fn a_node_that_may_not_run_the_slot_says_so_and_that_another_may() {
 #[test]
 fn a_job_that_is_disabled_runs_when_it_is_asked_for() {
     let mut machine = node(job("a", |spec| spec.enabled = false));
-    assert_eq!(ask(&mut machine, current(), false).unwrap().len(), 1);
+    meet_store(&mut machine);
+    let start = ask(&mut machine, current(), false).unwrap().pop().unwrap();
+    machine.handle_end(now(), start.slot, start.id, start.scheduled_at, End::Closed);
+    assert_eq!(asks_to_close(&mut machine), []);
+    assert_eq!(asks_to_close_at(&mut machine, now().plus(Duration::from_secs(3_601))), [current()]);
+}
+
+/// The plan was refused for its content; the file is corrected, and read again.
+#[test]
+fn another_plan_is_registered_at_once_after_one_that_was_refused() {
+    let mut machine = hourly();
+    machine.handle_beat(now());
+    machine.handle_report(now(), Report::Nodes { sent: now(), received: now(), reply: Ok((now().wall, Vec::new())) });
+    let error = StoreError::new(ErrorKind::Content, Applied::No, Op::Register, "s:", "too large");
+    machine.handle_report(now(), Report::Registered { plan: 0, reply: Err(error) });
+    let registers = |machine: &mut NodeMachine| {
+        let actions = std::iter::from_fn(|| machine.poll_action());
+        actions.filter(|action| matches!(action, Action::Ask(Question::Register { .. }))).count()
+    };
+    registers(&mut machine);
+    machine.handle_beat(now().plus(Duration::from_secs(2)));
+    assert_eq!(registers(&mut machine), 0, "the same content would be refused again");
+    machine.handle_reload(
+        now().plus(Duration::from_secs(3)),
+        Plan { jobs: vec![Arc::new(job("b", |_| ()))], ..Plan::default() },
+    );
+    assert_eq!(registers(&mut machine), 1);
 }
 
 #[test]
@@ -250,6 +280,15 @@ fn a_run_of_the_past_is_named_at_once_and_closed_by_another_node_when_its_own_is
     assert_eq!(heard(&mut other, left()), [], "it is asked about once");
     let lasting = BTreeSet::from([(current().job().clone(), current().key())]);
     assert_eq!(heard(&mut other, lasting), [], "the closer comes to it");
+    // A person had asked for it before any of its scheduled times.
+    let mut weekly = node(job("a", |spec| spec.schedule = "0 3 * * MON".to_owned()));
+    meet_store(&mut weekly);
+    let left = BTreeSet::from([(current().job().clone(), current().key())]);
+    assert_eq!(heard(&mut weekly, left), [], "it lasts");
+    weekly.handle_beat(now().plus(Duration::from_secs(3_601)));
+    let closes = std::iter::from_fn(|| weekly.poll_action())
+        .filter(|action| matches!(action, Action::Ask(Question::Close { slot, .. }) if *slot == current()));
+    assert_eq!(closes.count(), 1);
 }
 
 /// A heartbeat was answered that found these slots left behind by dead nodes. Answers which of them the machine wants to be closed.

@@ -32,8 +32,8 @@ pub(super) struct Verdicts {
     pub(super) closer: Closer,
     /// Slots that are driven here because a person asked for them although they were over.
     past: BTreeSet<Slot>,
-    /// Those of them that were driven without success, that nobody will close, and that may have no verdict any more, with when to ask
-    /// for it; none while the question is on its way. As many as persons asked for; no other node is told of them.
+    /// Those of them that were driven without success, that nobody will close, and that may have no verdict any more, and slots of jobs
+    /// that are disabled, with when to ask for it; none while the question is on its way. As many as persons asked for; no other node is told of them.
     again: BTreeMap<Slot, Option<DateTime<Utc>>>,
     /// Slots that dead nodes named as run by them, and that were asked about here. As many as such nodes name.
     left: BTreeSet<Slot>,
@@ -100,8 +100,8 @@ impl Verdicts {
     pub(super) fn asked_for(&mut self, request: &TriggerRequest, now: DateTime<Utc>) {
         if request.slot.end() <= now {
             self.past.insert(request.slot.clone());
-        } else {
-            self.closer.owe(&request.slot);
+        } else if !self.closer.owe(&request.slot) {
+            self.again.insert(request.slot.clone(), Some(later(request.slot.end(), AGAIN)));
         }
     }
 
@@ -120,6 +120,7 @@ impl Verdicts {
         let was_past = self.past.remove(slot);
         if end == Some(End::Done) {
             self.closer.settled(slot);
+            self.again.remove(slot);
         } else if was_past && !self.closer.will_close(slot) {
             // Also while the node leaves: what it has run it tells.
             self.ask_again(slot, out);
@@ -140,7 +141,7 @@ impl Verdicts {
         all.into_iter().map(ToString::to_string).collect()
     }
 
-    /// Dead nodes have named these slots as run by them. One that is over and that no closer comes to may have no verdict any more.
+    /// Dead nodes have named these slots as run by them. One that no closer comes to may get no verdict: a person had asked for it.
     pub(super) fn left_behind(
         &mut self,
         left: &BTreeSet<(JobName, SlotKey)>,
@@ -149,8 +150,12 @@ impl Verdicts {
         out: &mut Outbox,
     ) {
         let slot = |(job, key): &(JobName, SlotKey)| entries.get(job)?.timetable.slot_with_key(*key);
-        let is_open = |slot: &Slot| slot.end() <= now.wall && !self.closer.will_close(slot);
-        let open: BTreeSet<Slot> = left.iter().filter_map(slot).filter(is_open).collect();
+        let is_open = |slot: &Slot| !self.closer.will_close(slot);
+        let (open, lasting): (BTreeSet<Slot>, BTreeSet<Slot>) =
+            left.iter().filter_map(slot).filter(is_open).partition(|slot| slot.end() <= now.wall);
+        for slot in &lasting {
+            self.closer.owe(slot);
+        }
         let known = std::mem::replace(&mut self.left, open.clone());
         for slot in open.difference(&known).filter(|slot| !self.again.contains_key(*slot)).cloned().collect::<Vec<_>>()
         {

@@ -26,6 +26,8 @@ pub(super) struct Backlog {
     pub(super) since: Option<DateTime<Utc>>,
     /// When the cluster first knew the job; none until the registry has said so.
     pub(super) first_seen: Option<DateTime<Utc>>,
+    /// From when on slots are to be closed, where some of them were skipped as older than the job.
+    pub(super) wanted: Option<DateTime<Utc>>,
     /// The oldest slot that is not known to have a verdict; none when the timetable has no more.
     pub(super) head: Option<Slot>,
     pub(super) state: QuestionState,
@@ -70,11 +72,24 @@ impl Backlog {
     ) -> Self {
         let head = first_owed(&timetable, from, first_seen);
         let (done, running) = (BTreeSet::new(), BTreeMap::new());
-        Self { timetable, known, since: None, first_seen, head, state: QuestionState::Idle, done, running }
+        Self {
+            timetable,
+            known,
+            since: None,
+            first_seen,
+            wanted: None,
+            head,
+            state: QuestionState::Idle,
+            done,
+            running,
+        }
     }
 
     pub(super) fn look_back(&mut self, from: DateTime<Utc>) {
         let start = current_or(&self.timetable, from);
+        if self.first_seen.is_some_and(|seen| start < seen) {
+            self.wanted = Some(self.wanted.map_or(start, |wanted| wanted.min(start)));
+        }
         if self.head.as_ref().is_none_or(|head| start < head.start()) {
             self.head = first_owed(&self.timetable, start, self.first_seen);
             self.state = QuestionState::Idle;
@@ -87,6 +102,18 @@ impl Backlog {
         }
     }
 
+    /// The job turned out to be older: what was skipped for that is closed, too.
+    pub(super) fn is_older(&mut self, before: DateTime<Utc>) {
+        let from = self.wanted.take().map_or(before, |wanted| wanted.min(before));
+        self.look_back(from);
+    }
+
+    /// Whether the slot is still to be closed in its turn.
+    pub(super) fn comes_to(&self, slot: &Slot) -> bool {
+        let is_ahead = self.head.as_ref().is_some_and(|head| head.start() <= slot.start());
+        is_ahead && first_owed(&self.timetable, slot.start(), self.first_seen).is_some_and(|owed| owed == *slot)
+    }
+
     pub(super) fn is_head(&self, slot: &Slot) -> bool {
         self.head.as_ref().is_some_and(|head| head.start() == slot.start())
     }
@@ -97,7 +124,7 @@ impl Backlog {
             due.push(slot.clone());
             *state = QuestionState::Asked;
         }
-        while self.head_is_over(now) && self.head_is_done() {
+        while self.head_is_over(now) && (self.head_is_done() || self.head_is_asked_for()) {
             self.advance();
         }
         if self.first_seen.is_some() && self.state.is_ready(now) && self.head_is_over(now) {
@@ -109,6 +136,11 @@ impl Backlog {
 
     fn head_is_over(&self, now: DateTime<Utc>) -> bool {
         self.head.as_ref().is_some_and(|head| later(head.end(), GRACE) <= now)
+    }
+
+    /// It has a question of its own.
+    fn head_is_asked_for(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| self.running.contains_key(&head.start()))
     }
 
     fn head_is_done(&mut self) -> bool {

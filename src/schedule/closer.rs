@@ -49,7 +49,7 @@ impl Closer {
                     let from = place.head.as_ref().map_or(now.wall, Slot::start);
                     let new = Backlog::new(timetable, (from, place.first_seen), place.known);
                     let state = if new.head == place.head { place.state } else { QuestionState::Idle };
-                    Backlog { running: place.running, state, since: place.since, ..new }
+                    Backlog { running: place.running, state, since: place.since, wanted: place.wanted, ..new }
                 }
                 None => {
                     let from = current_or(&timetable, now.wall);
@@ -86,20 +86,21 @@ impl Closer {
         let Some(place) = self.jobs.get_mut(job) else { return };
         let before = place.first_seen.replace(first_seen);
         match before {
-            Some(before) if first_seen < before => place.look_back(before),
+            Some(before) if first_seen < before => place.is_older(before),
             None => place.skip_what_is_not_owed(),
             Some(_) => {}
         }
     }
 
-    /// A person had a slot run, or opened it again: it is closed, also where no schedule owes it, or it was passed over as done.
-    pub fn owe(&mut self, slot: &Slot) {
-        if let Some(place) = self.jobs.get_mut(slot.job())
-            && place.head.as_ref().is_none_or(|head| slot.start() < head.start())
-        {
+    /// A person had a slot run, or opened it again: it is closed, also where no schedule owes it, or it was passed over as done. Answers
+    /// whether the job is known here.
+    pub fn owe(&mut self, slot: &Slot) -> bool {
+        let Some(place) = self.jobs.get_mut(slot.job()) else { return false };
+        if place.state != QuestionState::Asked || !place.is_head(slot) {
             let closable = QuestionState::NotBefore(later(slot.end(), GRACE));
             place.running.entry(slot.start()).or_insert_with(|| (slot.clone(), closable));
         }
+        true
     }
 
     /// The jobs of which nothing is known before some slot, with its start.
@@ -220,8 +221,7 @@ impl Closer {
     /// Whether the slot's verdict is still asked for here, now or once it is over.
     pub fn will_close(&self, slot: &Slot) -> bool {
         let Some(place) = self.jobs.get(slot.job()) else { return false };
-        let is_ahead = place.head.as_ref().is_some_and(|head| head.start() <= slot.start());
-        is_ahead || place.running.contains_key(&slot.start())
+        place.running.contains_key(&slot.start()) || place.comes_to(slot)
     }
 
     /// The store could not be asked, or says that the slot is not over: ask again then.
@@ -510,6 +510,58 @@ mod tests {
         assert_eq!(due(&mut closer, "2026-11-22T00:00:01Z"), ["a@2026-11-21T00Z"]);
         closer.closed(&today);
         assert_eq!(due(&mut closer, "2026-11-22T01:00:00Z"), [""; 0]);
+    }
+
+    #[test]
+    fn a_slot_that_a_person_had_run_is_asked_about_once_whatever_the_walk_comes_to() {
+        let today = || daily().slot_at(at("2026-11-21T14:30:00Z")).unwrap();
+        for first_seen in ["2026-11-01T00:00:00Z", "2026-11-21T14:30:00Z"] {
+            let mut closer = Closer::default();
+            closer.set(vec![daily()], now("2026-11-21T14:30:00Z"));
+            // The registry has not answered, and the walk stands at the slot.
+            assert!(closer.owe(&today()));
+            closer.owes_since(today().job(), at(first_seen));
+            assert!(closer.will_close(&today()));
+            assert_eq!(due(&mut closer, "2026-11-22T00:00:01Z"), ["a@2026-11-21T00Z"], "{first_seen}");
+            assert_eq!(due(&mut closer, "2026-11-22T00:00:02Z"), [""; 0], "{first_seen}");
+        }
+    }
+
+    #[test]
+    fn a_slot_without_a_tick_that_a_person_had_run_is_closed_though_the_walk_passes_it_over() {
+        let job = JobName::new("a").unwrap();
+        let weekly = Timetable::parse(job.clone(), "0 2 * * MON", "UTC", "day").unwrap();
+        let saturday = weekly.slot_at(at("2026-11-21T14:30:00Z")).unwrap();
+        let mut closer = Closer::default();
+        closer.set(vec![weekly], now("2026-11-21T14:30:00Z"));
+        closer.owes_since(&job, at("2026-11-01T00:00:00Z"));
+        closer.look_back(&job, at("2026-11-16T14:30:00Z"), None);
+        assert!(!closer.will_close(&saturday));
+        closer.owe(&saturday);
+        assert_eq!(due(&mut closer, "2026-11-24T00:00:01Z"), ["a@2026-11-21T00Z", "a@2026-11-16T00Z"]);
+    }
+
+    #[test]
+    fn what_ended_before_the_start_is_closed_where_the_registry_answers_late() {
+        let job = JobName::new("a").unwrap();
+        for refused_first in [false, true] {
+            let mut closer = Closer::default();
+            closer.set(vec![hourly("a")], now("2026-11-21T14:30:00Z"));
+            if refused_first {
+                closer.owes_since(&job, at("2026-11-21T14:30:00Z"));
+            }
+            closer.look_back(&job, at("2026-11-21T12:10:00Z"), None);
+            closer.owes_since(&job, at("2026-11-01T00:00:00Z"));
+            let mut closed = Vec::new();
+            for slot in std::iter::from_fn(|| closer.due(at("2026-11-21T14:30:00Z"), 9).pop()).collect::<Vec<_>>() {
+                closed.push(slot.to_string());
+            }
+            assert_eq!(closed, ["a@2026-11-21T12Z"], "{refused_first}");
+        }
+    }
+
+    fn daily() -> Timetable {
+        Timetable::parse(JobName::new("a").unwrap(), "0 2 * * *", "UTC", "day").unwrap()
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl NodeMachine {
         let jobs = self.entries.values().filter(|entry| entry.ours).count();
         self.out.push_back(Action::Emit(Event::Reloaded { jobs, changed: changed.into_iter().collect() }));
         self.tell_plan();
-        self.membership.plan += 1;
+        self.membership.plan_changed();
         for slot in reopened {
             self.start_again(now, slot, now.wall);
         }
