@@ -100,7 +100,7 @@ impl Chores {
         let reply = self.answered(Op::Heartbeat, self.store.heartbeat(&report)).await;
         match reply {
             Err(error) if error.kind == ErrorKind::Content && !self.shortened.swap(true, Ordering::Relaxed) => {
-                tracing::warn!(%error, "heartbeat refused by the store: labels and hashes of jobs are left out");
+                tracing::warn!(%error, "heartbeat refused by the store: its labels and the hashes of its jobs are left out");
                 shorten(&mut report);
                 (self.clock.now(), self.answered(Op::Heartbeat, self.store.heartbeat(&report)).await)
             }
@@ -126,9 +126,9 @@ impl Chores {
 
 /// Leaves out of a report what may be long and is for people alone.
 fn shorten(report: &mut NodeReport) {
-    report.job_hashes.clear();
+    // The names of the jobs stay: who had a job is how the next node knows what is owed.
+    report.job_hashes.values_mut().for_each(String::clear);
     report.labels.clear();
-    report.running.clear();
     report.namesake = None;
 }
 
@@ -233,11 +233,17 @@ mod tests {
         let drift = Arc::default();
         let chores = Chores { store, node, clock, notes, outbox, shortened: Arc::default(), drift };
         let labels = BTreeMap::from([("zone".to_owned(), "eu".to_owned())]);
-        let whole = NodeReport { labels, ..report("i1", "2026-11-21T12:00:00Z") };
+        let billing: crate::job::JobName = "billing".parse().unwrap();
+        let running = vec!["billing@2026-11-21T12Z".to_owned()];
+        let job_hashes = BTreeMap::from([(billing.clone(), "c0ffee".to_owned())]);
+        let whole = NodeReport { labels, job_hashes, running, ..report("i1", "2026-11-21T12:00:00Z") };
         for _ in 0..2 {
             let beat = chores.answer(Question::Heartbeat { report: Box::new(whole.clone()), looks: false }).await;
             assert!(matches!(beat, Some(Report::Heartbeat { reply: Ok(_), .. })), "{beat:?}");
-            assert_eq!(memory.nodes().await.unwrap().1[0].report.labels, BTreeMap::new());
+            let sent = memory.nodes().await.unwrap().1.remove(0).report;
+            assert_eq!((&sent.labels, sent.hash_of(&billing)), (&BTreeMap::new(), None));
+            // Whoever comes next knows by these what the node may have left open.
+            assert!(sent.has_unknown(&billing) && sent.running == whole.running, "{sent:?}");
         }
     }
 

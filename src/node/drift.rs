@@ -49,8 +49,7 @@ impl DefinitionDrift {
 fn differences(own: &NodeReport, nodes: &[NodeEntry], now: DateTime<Utc>) -> Differences {
     let others = nodes.iter().filter(|entry| entry.report.name != own.name && entry.is_alive(now));
     let differing = |report: &NodeReport| {
-        let differs =
-            |(job, hash): &(&JobName, &String)| report.job_hashes.get(*job).is_some_and(|other| other != *hash);
+        let differs = |(job, hash): &(&JobName, &String)| report.hash_of(job).is_some_and(|other| other != *hash);
         own.job_hashes.iter().filter(differs).map(|(job, _)| job.clone()).collect::<BTreeSet<_>>()
     };
     let found = others.map(|entry| (entry.report.name.clone(), differing(&entry.report)));

@@ -119,13 +119,18 @@ impl Guard {
         let mut driven = tokio::spawn(driven);
         let _leaves = leave.clone().drop_guard();
         let mut last = None;
+        let mut is_success = false;
         let account = loop {
             tokio::select! {
                 biased;
-                Some(start) = inbox.recv() => last = Some(self.attempt(start, &mut work).await),
+                Some(start) = inbox.recv() => {
+                    let asked_to_end = start.ending.clone();
+                    last = Some(self.attempt(start, &mut work).await);
+                    is_success = matches!(last, Some(Ended::With(Ok(_)))) && !asked_to_end.is_cancelled();
+                }
                 account = &mut driven => break account.map_err(|error| abandoned(error, &slot))?,
                 // A success is being recorded: a stop now would take it for one that was interrupted.
-                () = self.shutdown.asked(), if !leave.is_cancelled() && !matches!(last, Some(Ended::With(Ok(_)))) => {
+                () = self.shutdown.asked(), if !leave.is_cancelled() && !is_success => {
                     leave.cancel();
                 }
             }

@@ -160,6 +160,25 @@ async fn a_run_that_was_dropped_before_is_given_back_by_the_time_the_shutdown_re
     assert_eq!(bench.outcome(&guard).await, Some(Outcome::GivenBack));
 }
 
+/// The work ends well, but only after its timeout: the attempt failed, and a retry is waited for.
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_waits_for_the_retry_of_a_work_that_timed_out_leaves_at_once() {
+    let bench = Bench::new();
+    let guard =
+        bench.builder("a").timeout(Duration::from_secs(1)).retry_delay(Duration::from_secs(600)).build().unwrap();
+    let seen = guard.run_current(|hold| async move {
+        hold.cancelled().await;
+        Ok::<u32, io::Error>(1)
+    });
+    let end = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        guard.shutdown(GRACE).await
+    };
+    let (answer, ended): (Answer, _) = tokio::join!(seen, end);
+    assert_eq!(ended, Ok(()));
+    assert!(matches!(answer, Ok(RunOutcome::Stopped { why: Stopped::Timeout, .. })), "{answer:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_store_that_does_not_confirm_the_release_is_reported() {
     let bench = Bench::new();

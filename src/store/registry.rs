@@ -220,6 +220,16 @@ pub struct NodeReport {
 }
 
 impl NodeReport {
+    /// The hash of a job's definition; none where the node has no such job, or left the hash out of a report that was too long.
+    pub fn hash_of(&self, job: &JobName) -> Option<&String> {
+        self.job_hashes.get(job).filter(|hash| !hash.is_empty())
+    }
+
+    /// The node has the job, and left its hash out of a report that was too long.
+    pub fn has_unknown(&self, job: &JobName) -> bool {
+        self.job_hashes.get(job).is_some_and(String::is_empty)
+    }
+
     /// What a node without jobs says of itself when it starts.
     pub fn new(name: NodeName, instance: &str, started_at: DateTime<Utc>) -> Self {
         Self {

@@ -106,7 +106,8 @@ impl NodeView {
             (true, true) => NodeState::Draining,
             (true, false) => NodeState::Alive,
         };
-        let differs = |(job, hash): &(&&JobName, &Option<&String>)| report.job_hashes.get(**job) != **hash;
+        let differs =
+            |(job, hash): &(&&JobName, &Option<&String>)| !report.has_unknown(job) && report.hash_of(job) != **hash;
         let differing = usual.iter().filter(differs).map(|(job, _)| (*job).clone());
         Self {
             node: report.name.clone(),
@@ -140,7 +141,8 @@ fn release(report: &NodeReport) -> Option<&str> {
 fn usual<'a>(alive: &[&'a NodeReport]) -> BTreeMap<&'a JobName, Option<&'a String>> {
     let jobs: BTreeSet<&JobName> = alive.iter().flat_map(|report| report.job_hashes.keys()).collect();
     let of = |job: &'a JobName| {
-        let hashes: Vec<Option<&String>> = alive.iter().map(|report| report.job_hashes.get(job)).collect();
+        let known = alive.iter().filter(|report| !report.has_unknown(job));
+        let hashes: Vec<Option<&String>> = known.map(|report| report.hash_of(job)).collect();
         let count = |hash: &Option<&String>| hashes.iter().filter(|other| *other == hash).count();
         let most = hashes.iter().map(count).max().unwrap_or(0);
         (job, hashes.iter().find(|hash| count(hash) == most).copied().flatten())
