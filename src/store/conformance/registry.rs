@@ -88,9 +88,9 @@ async fn a_registered_job_is_known_to_all_by_name(bench: &Bench) -> CaseOutcome 
     Ok(())
 }
 
-/// A file of hundreds of jobs is one request, however a store carries it out.
+/// A file of thousands of jobs is one call, however many requests a store makes of it.
 async fn many_jobs_are_registered_at_once_and_each_is_answered_once(bench: &Bench) -> CaseOutcome {
-    let names: Vec<String> = (0..450).map(|number| format!("job-{number:03}")).collect();
+    let names: Vec<String> = (0..4_500).map(|number| format!("job-{number:04}")).collect();
     let jobs: Vec<JobEntry> = names.iter().map(|name| job(name, "0 * * * *")).collect::<Result<_, _>>()?;
     for _ in 0..2 {
         let known = bench.store.register(&jobs).await?;

@@ -124,11 +124,29 @@ pub(super) async fn register<S: Session>(
         let seen_ms = entry.first_seen.min(tx.now()).timestamp_millis();
         named.push((entry.name.as_str(), row::json(&record).map_err(odd("jobs"))?, seen_ms));
     }
-    if !named.is_empty() {
-        let named = row::json(&named).map_err(odd("jobs"))?;
-        tx.execute(tx.texts().jobs_register, values![scope.namespace.as_str(), named]).await?;
+    for part in parts(&named, |(name, record, _)| name.len() + record.len()) {
+        let part = row::json(&part).map_err(odd("jobs"))?;
+        tx.execute(tx.texts().jobs_register, values![scope.namespace.as_str(), part]).await?;
     }
     jobs(tx, scope).await
+}
+
+/// Bytes of entries in one statement: a server may take a mebibyte (`max_allowed_packet`), and each quote is escaped.
+const STATEMENT: usize = 256 * 1_024;
+
+/// The entries in parts of so many bytes; one that is larger is a part of its own.
+fn parts<T>(entries: &[T], size: impl Fn(&T) -> usize) -> Vec<&[T]> {
+    let (mut parts, mut begin, mut bytes) = (Vec::new(), 0, 0);
+    for (index, entry) in entries.iter().enumerate() {
+        let size = size(entry);
+        if begin < index && bytes + size > STATEMENT {
+            parts.extend(entries.get(begin..index));
+            (begin, bytes) = (index, 0);
+        }
+        bytes += size;
+    }
+    parts.extend(entries.get(begin..).filter(|rest| !rest.is_empty()));
+    parts
 }
 
 pub(super) async fn jobs<S: Session>(tx: &mut S, scope: &Scope) -> Result<Vec<JobEntry>, SqlFault> {
@@ -263,4 +281,17 @@ async fn purge_notes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(), SqlFau
     let values = values![scope.namespace.as_str(), scope.oldest(tx.now()), PAGES_AT_ONCE];
     tx.execute(tx.texts().notes_purge, values).await.map(drop)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registration_goes_in_parts_that_a_server_takes() {
+        let sizes = |entries: &[usize]| parts(entries, |size| *size).iter().map(|part| part.len()).collect::<Vec<_>>();
+        assert_eq!(sizes(&[]), [0; 0]);
+        assert_eq!(sizes(&[400; 1_000]), [655, 345]);
+        assert_eq!(sizes(&[9, STATEMENT + 1, 9, 9]), [1, 1, 2]);
+    }
 }

@@ -163,19 +163,30 @@ impl ZookeeperStore {
         known: &[VersionedEntry<JobEntry>],
     ) -> Result<bool, Fault> {
         let now = self.moment(session, false).await?.now;
-        let mut writer = Batch::new(&session.client);
-        let mut changes = false;
+        let known: BTreeMap<&str, (&JobEntry, i32)> =
+            known.iter().map(|(path, entry, version)| (path.as_str(), (entry, *version))).collect();
+        let mut changed = Vec::new();
         for (name, job) in JobEntry::by_name(jobs) {
             let path = self.paths.job(name);
-            let known = known.iter().find(|(known, ..)| *known == path);
-            let Some(entry) = job.registered(known.map(|(_, known, _)| known), now) else { continue };
-            changes = true;
-            match known {
-                Some((_, _, version)) => writer.add_set_data(&path, &json(&entry)?, Some(*version))?,
-                None => writer.add_create(&path, &json(&entry)?, &self.link.options())?,
+            let known = known.get(path.as_str());
+            if let Some(entry) = job.registered(known.map(|(known, _)| *known), now) {
+                changed.push((path, json(&entry)?, known.map(|(_, version)| *version)));
             }
         }
-        Ok(!changes || self.committed_here(call, session, &mut writer).await?)
+        // A request has a limit of its size, and a file of jobs has none that fits.
+        for part in changed.chunks(AT_ONCE) {
+            let mut writer = Batch::new(&session.client);
+            for (path, text, version) in part {
+                match version {
+                    Some(version) => writer.add_set_data(path, text, Some(*version))?,
+                    None => writer.add_create(path, text, &self.link.options())?,
+                }
+            }
+            if !self.committed_here(call, session, &mut writer).await? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     async fn pauses_read(&self, session: &Session) -> Result<Option<(BTreeMap<JobName, PauseText>, i32)>, Fault> {
