@@ -108,7 +108,7 @@ pub enum Report {
 }
 
 /// What a look at the registry of nodes has found.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
     /// The report of another live node of the same name.
     pub namesake: Option<Box<NodeReport>>,

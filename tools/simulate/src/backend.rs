@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cronward::job::{LockName, NodeName};
+use cronward::node::Looked;
 use cronward::resource::{AcquireRequest, Demand, Demands, LockHold};
 use cronward::slot::{Mark, Slot, Token};
 use cronward::store::memory::Ledger;
-use cronward::store::{Claim, ClaimRequest, Closing, Release, Renewal, Settlement, Wake};
+use cronward::store::{
+    Claim, ClaimRequest, Closing, NodeEntry, NodeReport, Release, Renewal, Settlement, Wake, handover,
+};
 
 use crate::checks::Bug;
 use crate::checks::{self, Broken, Check};
@@ -113,8 +116,9 @@ impl Backend {
     ) -> Processed {
         let mut done = Processed::default();
         match (&request.ask, id) {
-            (Ask::Heartbeat(report), _) => {
-                done.answer = Some(Answer::Heartbeat(self.kept.ledger.heartbeat(report, now)));
+            (Ask::Heartbeat { report, looks }, _) => {
+                let looked = looks.then(|| look(&self.kept.ledger.nodes(now), report, now));
+                done.answer = Some(Answer::Heartbeat(self.kept.ledger.heartbeat(report, now), looked));
             }
             (Ask::Inspect(slots), _) => done.answer = Some(Answer::Records(self.kept.ledger.inspect(slots, now))),
             (Ask::Nodes, _) => done.answer = Some(Answer::Nodes(now, self.kept.ledger.nodes(now))),
@@ -293,7 +297,7 @@ impl Backend {
                 done.answer = Some(Answer::Release(answer));
             }
             Ask::Claim(_) | Ask::Close { .. } => {}
-            Ask::Inspect(_) | Ask::Nodes | Ask::Heartbeat(_) | Ask::Register(_) => {}
+            Ask::Inspect(_) | Ask::Nodes | Ask::Heartbeat { .. } | Ask::Register(_) => {}
             Ask::Acquire(_) | Ask::RenewLock(_) | Ask::Release(_) | Ask::Pauses => {}
         }
     }
@@ -342,6 +346,15 @@ impl Backend {
     pub(super) fn purge(&mut self, now: DateTime<Utc>) {
         self.kept.ledger.purge(now);
         self.strangers.purge(now);
+    }
+}
+
+/// What a node finds in the registry of nodes before its heartbeat.
+fn look(nodes: &[NodeEntry], own: &NodeReport, now: DateTime<Utc>) -> Looked {
+    Looked {
+        namesake: None,
+        forgotten: !nodes.iter().any(|entry| entry.report.name == own.name),
+        left: handover::left(nodes, (&own.name, &own.instance), now),
     }
 }
 

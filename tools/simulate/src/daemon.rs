@@ -152,11 +152,12 @@ impl Daemon {
                 Report::Nodes { sent, received, reply }
             }
             Asked::Heartbeat(sent) => {
-                let reply = answer.map_err(none(Op::Heartbeat)).and_then(|answer| match answer {
-                    Answer::Heartbeat(reply) => Ok(reply),
-                    _ => Err(unlike(Op::Heartbeat)),
-                });
-                Report::Heartbeat { sent, received, reply, looked: None }
+                let (reply, looked) = match answer.map_err(none(Op::Heartbeat)) {
+                    Ok(Answer::Heartbeat(reply, looked)) => (Ok(reply), looked),
+                    Ok(_) => (Err(unlike(Op::Heartbeat)), None),
+                    Err(error) => (Err(error), None),
+                };
+                Report::Heartbeat { sent, received, reply, looked }
             }
             Asked::Register(plan) => {
                 let reply = answer.map_err(none(Op::Register)).and_then(|answer| match answer {
@@ -264,8 +265,8 @@ impl Daemon {
         let sent = desk.uncorrected;
         match question {
             Question::Nodes => self.drives.ask(desk, Asked::Nodes(sent), Ask::Nodes),
-            Question::Heartbeat { report, .. } => {
-                self.drives.ask(desk, Asked::Heartbeat(sent), Ask::Heartbeat(*report));
+            Question::Heartbeat { report, looks } => {
+                self.drives.ask(desk, Asked::Heartbeat(sent), Ask::Heartbeat { report: *report, looks });
             }
             Question::Register { plan, mut jobs } => {
                 if desk.nature.is_bug(Bug::RegistersAnew) {

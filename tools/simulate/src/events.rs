@@ -49,7 +49,7 @@ impl World {
             return;
         }
         let slow = self.nature.dice.span(Duration::ZERO, self.slow);
-        if matches!(request.ask, Ask::Heartbeat(_)) {
+        if matches!(request.ask, Ask::Heartbeat { .. }) {
             self.nature.heartbeats.insert((request.from.node, request.from.start));
         }
         let id = request.ask.slot().and_then(|slot| self.nature.id(slot));
@@ -169,7 +169,7 @@ impl World {
 
 fn shown(answer: Option<&Answer>) -> String {
     match answer {
-        Some(Answer::Heartbeat(reply)) => format!("now {:?}", reply.now),
+        Some(Answer::Heartbeat(reply, _)) => format!("now {:?}", reply.now),
         Some(Answer::Nodes(_, nodes)) => format!("{} nodes", nodes.len()),
         Some(Answer::Records(records)) => format!("{} records", records.len()),
         Some(Answer::Jobs(jobs)) => format!("{} jobs", jobs.len()),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use cronward::job::JobName;
+use cronward::node::Looked;
 use cronward::resource::{AcquireRequest, Acquired, LockExit, LockHold, LockRelease, LockRenewal};
 use cronward::slot::{Lease, RunRecord, Slot, SlotRecord, Token};
 use cronward::store::{
@@ -59,7 +60,7 @@ pub(super) enum Ask {
     Close { slot: Slot, max_attempts: u32 },
     Inspect(Vec<Slot>),
     Nodes,
-    Heartbeat(NodeReport),
+    Heartbeat { report: NodeReport, looks: bool },
     Register(Vec<JobEntry>),
     Acquire(AcquireRequest),
     RenewLock(LockHold),
@@ -78,7 +79,7 @@ impl Ask {
             Self::Close { .. } => Op::Close,
             Self::Inspect(_) => Op::Inspect,
             Self::Nodes => Op::Nodes,
-            Self::Heartbeat(_) => Op::Heartbeat,
+            Self::Heartbeat { .. } => Op::Heartbeat,
             Self::Register(_) => Op::Register,
             Self::Acquire(_) => Op::Acquire,
             Self::RenewLock(_) => Op::RenewLock,
@@ -123,7 +124,7 @@ impl Ask {
             | Self::Fail { lease, .. }
             | Self::GiveBack { lease, .. } => Some(&lease.slot),
             Self::Close { slot, .. } => Some(slot),
-            Self::Inspect(_) | Self::Nodes | Self::Heartbeat(_) | Self::Register(_) | Self::Pauses => None,
+            Self::Inspect(_) | Self::Nodes | Self::Heartbeat { .. } | Self::Register(_) | Self::Pauses => None,
             Self::Acquire(_) | Self::RenewLock(_) | Self::Release(_) => None,
         }
     }
@@ -138,7 +139,8 @@ pub(super) enum Answer {
     Release(Release),
     Closing(Closing),
     Records(Vec<SlotRecord>),
-    Heartbeat(HeartbeatReply),
+    /// With what a look at the registry of nodes found before.
+    Heartbeat(HeartbeatReply, Option<Looked>),
     Jobs(Vec<JobEntry>),
     Nodes(DateTime<Utc>, Vec<NodeEntry>),
     Acquired(Acquired),
