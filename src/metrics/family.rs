@@ -73,6 +73,7 @@ families! {
     STORE_OPS = Histogram "cronward_store_op_duration_seconds" ["op"] "How long the store took to answer, or to fail; from the first call of an operation on.";
     STORE_ERRORS = Counter "cronward_store_errors_total" ["op", "kind"] "Calls that the store did not answer; from the first error of a kind on.";
     STORE_UP = Gauge "cronward_store_up" [] "1 while the last heartbeat reached the store.";
+    STORE_DATA_LOSSES = Counter "cronward_store_data_losses_total" [] "Times that the store no longer had what it had acknowledged to this node.";
     CLOCK_OFFSET = Gauge "cronward_clock_offset_seconds" [] "The node's clock minus the store's.";
     PLANNER_BEAT = Gauge "cronward_planner_beat_timestamp_seconds" [] "When the planner beat last; it beats each second.";
     NODES = Gauge "cronward_nodes" ["state"] "Nodes that the store knows of; no series while it cannot be asked.";

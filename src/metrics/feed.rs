@@ -17,6 +17,7 @@ impl Observer for Metrics {
             Event::ClaimAnswered { answer, .. } => self.claims.add(answer.as_str()),
             Event::RenewalAnswered { answer } => self.renewals.add(answer.as_str()),
             Event::ReloadRefused { .. } => self.reload_refused.store(true, Ordering::Relaxed),
+            Event::StoreForgot { .. } => drop(self.data_losses.fetch_add(1, Ordering::Relaxed)),
             Event::RunStarted { attempt: 1, trigger: Trigger::Schedule, late, .. } => {
                 self.start_delay.add(&OF_STARTS, *late);
             }

@@ -71,6 +71,7 @@ pub struct Metrics {
     pub(super) locks: LockFigures,
     pub(super) store: Arc<StoreFigures>,
     pub(super) reload_refused: AtomicBool,
+    pub(super) data_losses: AtomicU64,
     pub(super) reloaded: Stamp,
     pub(super) started: Stamp,
     /// When the text was asked for last, in nanoseconds of the monotonic clock; 0 for never, or long ago.
@@ -95,6 +96,7 @@ impl Metrics {
             locks: LockFigures::default(),
             store: Arc::default(),
             reload_refused: AtomicBool::new(false),
+            data_losses: AtomicU64::new(0),
             reloaded: Stamp::default(),
             started,
             scraped: AtomicU64::new(0),

@@ -74,6 +74,7 @@ impl Metrics {
     fn of_node(&self, page: &mut Exposition<'_>, table: &JobTable) -> fmt::Result {
         let health = self.setting.health.borrow().clone();
         page.alone(&family::STORE_UP, u8::from(health.store_up))?;
+        page.alone(&family::STORE_DATA_LOSSES, self.data_losses.load(Ordering::Relaxed))?;
         page.alone(&family::CLOCK_OFFSET, Millis(health.clock_offset_ms))?;
         page.head(&family::PLANNER_BEAT)?;
         if let Some(at) = health.last_beat.map(|beat| beat.wall) {

@@ -112,8 +112,6 @@ pub enum Report {
 pub struct Looked {
     /// The report of another live node of the same name.
     pub namesake: Option<Box<NodeReport>>,
-    /// The registry has no node of this name.
-    pub forgotten: bool,
     /// What dead nodes ran when they were heard of last.
     pub left: BTreeSet<(JobName, SlotKey)>,
 }

@@ -57,8 +57,7 @@ impl Chores {
                 let looked = nodes.map(|(now, nodes)| {
                     self.warn_of_drift(&report, &nodes, now);
                     let left = handover::left(&nodes, (&report.name, &report.instance), now);
-                    let forgotten = !nodes.iter().any(|entry| entry.report.name == report.name);
-                    Looked { namesake: namesake(&report, nodes, now), forgotten, left }
+                    Looked { namesake: namesake(&report, nodes, now), left }
                 });
                 if let Some(looked) = &looked {
                     report.namesake.clone_from(&looked.namesake);

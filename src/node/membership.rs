@@ -234,12 +234,13 @@ impl Membership {
             }
             Report::Heartbeat { sent, received, reply, looked } => {
                 self.heartbeat_sent = false;
-                if let Some(Looked { namesake, forgotten, left }) = looked {
+                let was_forgotten = reply.as_ref().is_ok_and(|reply| !reply.was_known);
+                if was_forgotten && let Some(told) = self.presence.forgotten(now) {
+                    (self.registered, self.register_at) = (None, None);
+                    out.extend([Action::Emit(told), Action::AssertAgain]);
+                }
+                if let Some(Looked { namesake, left }) = looked {
                     out.extend(self.presence.meet(namesake).map(Action::Emit));
-                    if let Some(told) = forgotten.then(|| self.presence.forgotten(now)).flatten() {
-                        (self.registered, self.register_at) = (None, None);
-                        out.extend([Action::Emit(told), Action::AssertAgain]);
-                    }
                     self.verdicts.left_behind(&left, now, node.entries, out);
                 }
                 let now = match reply {

@@ -293,7 +293,7 @@ fn a_run_of_the_past_is_named_at_once_and_closed_by_another_node_when_its_own_is
 
 /// A heartbeat was answered that found these slots left behind by dead nodes. Answers which of them the machine wants to be closed.
 fn heard(machine: &mut NodeMachine, left: BTreeSet<(JobName, SlotKey)>) -> Vec<Slot> {
-    let reply = Ok(HeartbeatReply { now: now().wall });
+    let reply = Ok(HeartbeatReply { now: now().wall, was_known: true });
     let looked = Some(Looked { left, ..Looked::default() });
     machine.handle_report(now(), Report::Heartbeat { sent: now(), received: now(), reply, looked });
     asks_to_close(machine)

@@ -288,6 +288,8 @@ const fn is_false(value: &bool) -> bool {
 pub struct HeartbeatReply {
     /// The store's clock.
     pub now: DateTime<Utc>,
+    /// The store had an entry of this name before: where it acknowledged one and has none, it has lost its data.
+    pub was_known: bool,
 }
 
 /// A job's pause. There is at most one per job; a resume sets its end.

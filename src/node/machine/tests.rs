@@ -4,7 +4,6 @@ use super::*;
 use chrono::TimeDelta;
 
 use crate::job::{NodeName, Program};
-use crate::node::action::Looked;
 use crate::node::plan::ZonesNow;
 use crate::slot::Audit;
 use crate::store::{Applied, ErrorKind, HeartbeatReply, Op};
@@ -144,29 +143,27 @@ fn a_store_that_comes_back_empty_is_told_once_and_registered_with_again() {
     machine.handle_beat(now());
     meet_store(&mut machine);
     actions(&mut machine);
-    let heard = |machine: &mut NodeMachine, forgotten: Option<bool>, at: Now| {
-        let looked = forgotten.map(|forgotten| Looked { forgotten, ..Looked::default() });
-        let reply = Ok(HeartbeatReply { now: at.wall });
-        machine.handle_report(at, Report::Heartbeat { sent: at, received: at, reply, looked });
+    let heard = |machine: &mut NodeMachine, was_known: bool, at: Now| {
+        let reply = Ok(HeartbeatReply { now: at.wall, was_known });
+        machine.handle_report(at, Report::Heartbeat { sent: at, received: at, reply, looked: None });
         let wanted = actions(machine);
         let is_told = |action: &&Action| matches!(action, Action::Emit(Event::StoreForgot { .. }));
         let registers = |action: &Action| matches!(action, Action::Ask(Question::Register { .. }));
         (wanted.iter().filter(is_told).count(), wanted.iter().any(registers))
     };
-    let first = Some(true);
-    assert_eq!(heard(&mut machine, first, now()).0, 0, "a node that starts is in no registry");
+    assert_eq!(heard(&mut machine, false, now()).0, 0, "a node that starts is in no registry");
     let later = now().plus(Duration::from_secs(10));
     machine.handle_wake(later, &Wake::Resync);
     assert!(looks(&mut machine, later), "hints were lost, and perhaps all that the store had");
     let refreshed = Ok(machine.plan().registry(later.wall, |_| later.wall));
     machine.handle_report(later, Report::Registered { plan: 0, reply: refreshed });
     actions(&mut machine);
-    assert_eq!(heard(&mut machine, Some(true), later), (1, true));
+    assert_eq!(heard(&mut machine, false, later), (1, true));
     let registered = Ok(machine.plan().registry(later.wall, |_| later.wall));
     machine.handle_report(later, Report::Registered { plan: 0, reply: registered });
     let next = later.plus(Duration::from_secs(10));
     assert!(!looks(&mut machine, next));
-    assert_eq!(heard(&mut machine, Some(false), next).0, 0);
+    assert_eq!(heard(&mut machine, true, next).0, 0);
 }
 
 fn reset_at(slot: &Slot, at: &str) -> SlotRecord {

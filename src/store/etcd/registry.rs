@@ -69,8 +69,9 @@ impl Registry for EtcdStore {
             let old = !read_json::<NodeText>(kv)?.entry().is_kept(at);
             success.extend((old && success.len() < AT_ONCE).then(|| delete(&String::from_utf8_lossy(&kv.key))));
         }
+        let was_known = known.iter().any(|kv| kv.key == key.as_bytes());
         self.commit(call, TxnRequest::when(Vec::new(), success)).await?;
-        Ok(HeartbeatReply { now: at.now })
+        Ok(HeartbeatReply { now: at.now, was_known })
     }
 
     async fn nodes_known(&self, _call: &Call) -> Result<(DateTime<Utc>, Vec<NodeEntry>), Fault> {

@@ -309,8 +309,8 @@ impl Ledger {
     pub fn heartbeat(&mut self, report: &NodeReport, now: DateTime<Utc>) -> HeartbeatReply {
         let at = self.at(now);
         self.nodes.retain(|_, entry| entry.is_kept(at));
-        self.nodes.insert(report.name.clone(), NodeEntry { report: report.clone(), seen: now });
-        HeartbeatReply { now }
+        let before = self.nodes.insert(report.name.clone(), NodeEntry { report: report.clone(), seen: now });
+        HeartbeatReply { now, was_known: before.is_some() }
     }
 
     /// Every known node, by name ([`crate::store::Store::nodes`]).

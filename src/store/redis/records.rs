@@ -202,7 +202,7 @@ pub(super) fn nodes(reply: &Value, key: &str, retention: Duration) -> Result<(Da
 /// The answer of `heartbeat.lua`.
 pub(super) fn heartbeat(reply: &Value) -> Result<HeartbeatReply, Corrupt> {
     let mut fields = Fields::of(reply)?;
-    Ok(HeartbeatReply { now: fields.instant()? })
+    Ok(HeartbeatReply { now: fields.instant()?, was_known: fields.integer()? == 1 })
 }
 
 #[cfg(test)]

@@ -167,10 +167,11 @@ pub(super) async fn heartbeat<S: Session>(
     let now = tx.now();
     let namespace = scope.namespace.as_str();
     tx.execute(tx.texts().nodes_forget, values![namespace, scope.oldest(now)]).await?;
+    let known = tx.fetch(tx.texts().node_known, values![namespace, report.name.as_str()]).await?;
     let json = row::json(report).map_err(odd("nodes"))?;
     let values = values![namespace, report.name.as_str(), report.instance.as_str(), now, json];
     tx.execute(tx.texts().node_save, values).await?;
-    Ok(HeartbeatReply { now })
+    Ok(HeartbeatReply { now, was_known: !known.is_empty() })
 }
 
 pub(super) async fn nodes<S: Session>(tx: &mut S, scope: &Scope) -> Result<(DateTime<Utc>, Vec<NodeEntry>), SqlFault> {

@@ -206,6 +206,7 @@ statements! {
         jobs_register,
         jobs,
         nodes_forget,
+        node_known,
         node_save,
         nodes,
         purge,

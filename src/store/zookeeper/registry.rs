@@ -60,7 +60,8 @@ impl Registry for ZookeeperStore {
             let known = self.entries::<NodeText>(&session, &self.paths.nodes()).await?;
             let text = json(&NodeText::of(NodeEntry { report: report.clone(), seen: at.now }))?;
             let mut writer = Batch::new(&session.client);
-            if known.iter().any(|(path, ..)| *path == own) {
+            let was_known = known.iter().any(|(path, ..)| *path == own);
+            if was_known {
                 writer.add_set_data(&own, &text, None)?;
             } else {
                 writer.add_create(&own, &text, &self.link.options())?;
@@ -71,7 +72,7 @@ impl Registry for ZookeeperStore {
                 }
             }
             if self.committed_here(call, &session, &mut writer).await? {
-                return Ok(HeartbeatReply { now: at.now });
+                return Ok(HeartbeatReply { now: at.now, was_known });
             }
         }
         Err(Fault::contended())

@@ -62,6 +62,7 @@ pub(crate) fn all() -> Vec<(&'static str, Body)> {
         once::three_nodes_do_ten_slots_once_each_when_slots_have_a_fixed_length,
         once::scripts_that_the_server_forgets_all_the_time_harm_no_slot,
         outages::a_slot_is_done_when_the_store_comes_back_within_it_and_told_as_missed_when_not,
+        outages::a_store_that_is_emptied_under_live_nodes_is_reported_by_each_of_them,
         clocks::a_node_an_hour_ahead_runs_nothing_early_and_does_its_share_in_the_right_slots,
         clocks::a_node_an_hour_behind_runs_nothing_late_and_does_its_share_in_the_right_slots,
         partitions::with_continue_a_cut_off_nodes_overlap_is_told_by_both_nodes,

@@ -42,6 +42,22 @@ pub(super) fn a_slot_is_done_when_the_store_comes_back_within_it_and_told_as_mis
     assert_eq!(told, [&serde_json::Value::from(missed)], "the only one that was missed");
 }
 
+/// An operator flushes the server: no connection is lost, and no hint.
+pub(super) fn a_store_that_is_emptied_under_live_nodes_is_reported_by_each_of_them(place: &Place) {
+    let server = RedisServer::start();
+    place.jobs(&jobs::file(&jobs::recorded("work", &jobs::every(6), 0.1, 0)));
+    let nodes = place.nodes(["a", "b"], &server.url());
+    let is_known = |name: &str| server.number(&["HEXISTS", "cronward:default:nodes", name]) == 1;
+    wait::until_true("both are known", || is_known("a") && is_known("b"));
+    // Each has acknowledged a claim since its first heartbeat.
+    place.end_of_run(1);
+    server.command(&["FLUSHALL"]);
+    for node in &nodes {
+        assert_eq!(node.says("the store has lost its data")["level"], "ERROR");
+    }
+    wait::until_true("the job is known again", || server.number(&["HEXISTS", "cronward:default:jobs", "work"]) == 1);
+}
+
 /// The key of the slot before this run's.
 fn key_before(run: &Run) -> String {
     let start = chrono::DateTime::from_timestamp_millis(run.slot_start_ms - SLOT_MS).unwrap();

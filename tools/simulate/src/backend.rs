@@ -351,11 +351,7 @@ impl Backend {
 
 /// What a node finds in the registry of nodes before its heartbeat.
 fn look(nodes: &[NodeEntry], own: &NodeReport, now: DateTime<Utc>) -> Looked {
-    Looked {
-        namesake: None,
-        forgotten: !nodes.iter().any(|entry| entry.report.name == own.name),
-        left: handover::left(nodes, (&own.name, &own.instance), now),
-    }
+    Looked { namesake: None, left: handover::left(nodes, (&own.name, &own.instance), now) }
 }
 
 /// The same locks, beside whoever is there.

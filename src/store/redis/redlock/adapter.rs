@@ -187,7 +187,9 @@ impl Store for RedlockStore {
     async fn heartbeat(&self, report: &NodeReport) -> Reply<HeartbeatReply> {
         let heard = self.masters.ask(call!(report.clone(), |master, report| master.heartbeat(&report))).await;
         let now = median(heard.answers().map(|reply| reply.now)).filter(|_| self.is_enough(&heard));
-        self.settled(Op::Heartbeat, heard, now.map(|now| HeartbeatReply { now }))
+        // One master that came back empty is no loss.
+        let was_known = heard.answers().any(|reply| reply.was_known);
+        self.settled(Op::Heartbeat, heard, now.map(|now| HeartbeatReply { now, was_known }))
     }
 
     async fn nodes(&self) -> Reply<(DateTime<Utc>, Vec<NodeEntry>)> {

@@ -246,6 +246,10 @@ SELECT name, first_seen_ms, entry FROM cronward_jobs WHERE namespace = ? ORDER B
 -- Removes nodes that were last seen at or before the instant.
 DELETE FROM cronward_nodes WHERE namespace = ? AND seen_ms <= ?
 
+-- name: node_known
+--- Whether a node of this name has reported.
+SELECT name FROM cronward_nodes WHERE namespace = ? AND name = ?
+
 -- name: node_save
 -- A node's last report; one per name.
 INSERT INTO cronward_nodes (namespace, name, instance, seen_ms, report)

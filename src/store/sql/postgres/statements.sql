@@ -211,6 +211,10 @@ WHERE (namespace, name) IN (
     SELECT namespace, name FROM cronward_nodes WHERE namespace = $1 AND seen_ms <= $2 FOR UPDATE SKIP LOCKED
 )
 
+-- name: node_known
+--- Whether a node of this name has reported.
+SELECT name FROM cronward_nodes WHERE namespace = $1 AND name = $2
+
 -- name: node_save
 -- A node's last report; one per name.
 INSERT INTO cronward_nodes (namespace, name, instance, seen_ms, report)

@@ -124,6 +124,10 @@ SELECT name, first_seen_ms, entry FROM jobs WHERE namespace = ?1 ORDER BY name
 -- Removes nodes that were last seen at or before ?2.
 DELETE FROM nodes WHERE namespace = ?1 AND seen_ms <= ?2
 
+-- name: node_known
+--- Whether a node of this name has reported.
+SELECT name FROM nodes WHERE namespace = ?1 AND name = ?2
+
 -- name: node_save
 -- A node's last report; one per name.
 INSERT INTO nodes (namespace, name, instance, seen_ms, report)
