@@ -194,6 +194,10 @@ impl Closer {
                 self.postponed(slot, later(now, AGAIN));
                 if applied == Applied::Maybe {
                     self.unsure.insert(slot.clone());
+                    // The walk may have gone back, and have come to the slot again before: a second answer took it for another node's.
+                    if !self.will_close(slot) {
+                        self.still_running(slot, later(now, AGAIN));
+                    }
                 }
             }
         }
@@ -558,6 +562,28 @@ mod tests {
             }
             assert_eq!(closed, ["a@2026-11-21T12Z"], "{refused_first}");
         }
+    }
+
+    #[test]
+    fn a_question_that_a_look_back_overtook_and_that_is_not_answered_is_asked_again() {
+        let mut closer = Closer::default();
+        let job = JobName::new("a").unwrap();
+        closer.set(vec![hourly("a")], now("2026-11-21T14:30:00Z"));
+        closer.owes_since(&job, at("2026-11-21T14:00:00Z"));
+        closer.look_back(&job, at("2026-11-21T13:30:00Z"), None);
+        assert_eq!(due(&mut closer, "2026-11-21T15:00:01Z"), ["a@2026-11-21T14Z"]);
+        // The job is older, and the slot is asked about a second time before the first answer is given up.
+        closer.owes_since(&job, at("2026-11-01T00:00:00Z"));
+        let already = Ok(Closing::Already(Verdict::Missed));
+        for start in ["2026-11-21T13Z", "2026-11-21T14Z"] {
+            assert_eq!(due(&mut closer, "2026-11-21T15:00:02Z"), [format!("a@{start}")]);
+            assert_eq!(closer.answered(&slot(start), at("2026-11-21T15:00:02Z"), already.clone()).tell, None);
+        }
+        closer.answered(&slot("2026-11-21T14Z"), at("2026-11-21T15:00:03Z"), Err(Applied::Maybe));
+        assert_eq!(due(&mut closer, "2026-11-21T15:00:04Z"), ["a@2026-11-21T14Z"]);
+        let answered = closer.answered(&slot("2026-11-21T14Z"), at("2026-11-21T15:00:04Z"), already);
+        assert_eq!(answered.tell, Some(Verdict::Missed), "the answer that was lost may have been the first");
+        assert_eq!(due(&mut closer, "2026-11-21T15:00:09Z"), [""; 0]);
     }
 
     fn daily() -> Timetable {
