@@ -60,8 +60,14 @@ impl Zone {
     /// The instants after another at which the clocks are changed, in order.
     pub(crate) fn changes_after(&self, at: DateTime<Utc>) -> impl Iterator<Item = DateTime<Utc>> + '_ {
         let mut ahead = self.seconds_ahead(at);
+        let mut last = timestamp(at);
+        // Of a file that says nothing of the time after its last transition jiff answers that one again and again.
+        let following = self.0.following(last).take_while(move |transition| {
+            let at = transition.timestamp();
+            std::mem::replace(&mut last, at) < at
+        });
         // Some transitions change no clock but an abbreviation.
-        self.0.following(timestamp(at)).filter_map(move |transition| {
+        following.filter_map(move |transition| {
             let before = std::mem::replace(&mut ahead, transition.offset().seconds());
             (before != ahead).then(|| DateTime::from_timestamp(transition.timestamp().as_second(), 0)).flatten()
         })

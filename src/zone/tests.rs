@@ -43,6 +43,22 @@ fn a_zone_comes_from_the_folder_that_is_named() {
     assert_ne!(berlin, Database::bundled().zone("Europe/Berlin").unwrap(), "the name is the same, the rules are not");
 }
 
+/// Files of the first version, and some that were cut, say nothing of the time after their last transition.
+#[test]
+fn a_zone_without_rules_for_the_time_to_come_keeps_its_last_offset_and_changes_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let one = zone_file(3_600, "");
+    write(folder.path(), "Mars/Cut", &one);
+    write(folder.path(), "Mars/First", &[&one[..4], &[0], &one[5..one.len() / 2]].concat());
+    let database = Database::open(Some(folder.path()));
+    for name in ["Mars/Cut", "Mars/First"] {
+        let zone = database.zone(name).unwrap();
+        let at = "2026-11-30T12:00:00Z".parse().unwrap();
+        assert_eq!(zone.changes_after(at).next(), None, "{name}");
+        assert_eq!(local(&zone, "2026-11-30T12:00:00Z"), "2026-11-30T13:00:00+01:00", "{name}");
+    }
+}
+
 #[test]
 fn a_folder_without_zone_files_is_passed_over() {
     let folder = tempfile::tempdir().unwrap();
