@@ -430,6 +430,23 @@ fn a_report_to_a_stream_that_is_redirected_to_a_file_goes_to_its_end() {
 }
 
 #[test]
+fn a_report_to_a_pipe_that_nobody_reads_is_refused_before_anything_is_started() {
+    let place = Place::new();
+    let pipe = place.path().join("pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::from_raw_mode(0o600)).unwrap();
+    let refused = exec(&place, &["--report", "pipe"], &["/bin/sh", "-c", "echo ran > ran"]);
+    assert_eq!((refused.code, &*refused.stdout), (64, ""), "{refused:?}");
+    assert!(refused.stderr.contains("--report pipe: "), "{refused:?}");
+    assert!(!place.path().join("ran").exists());
+    // A reader is there before.
+    let reader = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    assert_eq!(exec(&place, &["--report", "pipe"], &["/bin/true"]).code, 0);
+    let mut line = String::new();
+    BufReader::new(reader).read_line(&mut line).unwrap();
+    assert_eq!(line, "{\n");
+}
+
+#[test]
 fn a_stdout_that_does_not_block_is_waited_for() {
     let place = Place::new();
     let (mut reader, writer) = std::io::pipe().unwrap();

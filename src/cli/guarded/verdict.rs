@@ -290,7 +290,8 @@ impl ReportFile {
         };
         let special = std::fs::metadata(path).is_ok_and(|found| !found.is_file()) && !file::is_foreign_link(path);
         let file = if special || is_descriptor(path) {
-            file::writing(path, OFlags::empty())
+            // A pipe that nobody reads is refused now: opening it would wait for a reader, deaf to signals.
+            file::writing(path, OFlags::NONBLOCK)
                 .and_then(|mut options| options.append(true).open(path))
                 .map(Destination::Special)
         } else {
