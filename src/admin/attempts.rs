@@ -11,6 +11,9 @@ use crate::job::JobName;
 use crate::slot::{Slot, SlotRecord, SlotState};
 use crate::store::StoreError;
 
+/// Slots that one listing looks at, at the most: some hundreds of mebibytes, and some ten seconds of an embedded store.
+const MOST_SLOTS: usize = 2_000_000;
+
 /// Which slots are listed.
 pub(crate) struct Wanted {
     /// Of these jobs alone; of all where none is named.
@@ -84,7 +87,16 @@ pub(crate) async fn collect(
     session: &AdminSession,
     wanted: &Wanted,
 ) -> Result<(Vec<Listed>, Vec<StoreError>), AdminError> {
-    let candidates = candidates(session, wanted)?;
+    collect_within(session, wanted, MOST_SLOTS).await
+}
+
+/// The same with another bound of the slots that are looked at.
+pub(crate) async fn collect_within(
+    session: &AdminSession,
+    wanted: &Wanted,
+    most: usize,
+) -> Result<(Vec<Listed>, Vec<StoreError>), AdminError> {
+    let candidates = candidates(session, wanted, most)?;
     let (mut listed, mut unreadable) = (Vec::new(), Vec::new());
     let mut positions: BTreeMap<&JobName, usize> = BTreeMap::new();
     for batch in candidates.chunks(BATCH) {
@@ -106,28 +118,31 @@ pub(crate) async fn collect(
 }
 
 /// Every slot that is not older than asked for, newest first.
-fn candidates<'a>(session: &'a AdminSession, wanted: &Wanted) -> Result<Vec<Candidate<'a>>, AdminError> {
+fn candidates<'a>(session: &'a AdminSession, wanted: &Wanted, most: usize) -> Result<Vec<Candidate<'a>>, AdminError> {
     let jobs: Vec<&KnownJob> = if wanted.jobs.is_empty() {
         session.catalog.iter().collect()
     } else {
         wanted.jobs.iter().map(|name| session.catalog.find(name)).collect::<Result<_, _>>()?
     };
-    let mut candidates: Vec<Candidate<'a>> =
-        jobs.into_iter().flat_map(|job| slots_of(job, session.now, wanted.since)).collect();
+    let all = jobs.into_iter().flat_map(move |job| slots_of(job, session.now, wanted.since));
+    let mut candidates: Vec<Candidate<'a>> = all.take(most.saturating_add(1)).collect();
+    if candidates.len() > most {
+        return Err(AdminError::ManySlots(most));
+    }
     candidates.sort_by(|a, b| b.slot.start().cmp(&a.slot.start()).then_with(|| a.slot.job().cmp(b.slot.job())));
     candidates.dedup_by(|a, b| a.slot == b.slot);
     Ok(candidates)
 }
 
 /// A job's slots that touch the last `since`, and the current one even if it has no tick.
-fn slots_of(job: &KnownJob, now: DateTime<Utc>, since: Duration) -> Vec<Candidate<'_>> {
+fn slots_of(job: &KnownJob, now: DateTime<Utc>, since: Duration) -> impl Iterator<Item = Candidate<'_>> {
     let edge = earlier(now, since);
     let from = job.timetable.slot_at(edge).map_or(edge, |slot| slot.start());
     // The slot that begins at this very instant is one of them.
     let to = later(now, Duration::from_nanos(1));
-    let ticked = job.timetable.slots(from, to).map(|(slot, tick)| Candidate { slot, job, due: tick <= now });
+    let ticked = job.timetable.slots(from, to).map(move |(slot, tick)| Candidate { slot, job, due: tick <= now });
     let of_now = job.timetable.slot_at(now).map(|slot| Candidate { slot, job, due: false });
-    ticked.chain(of_now).collect()
+    ticked.chain(of_now)
 }
 
 /// Whether a slot is listed. One that nothing happened in counts only from when the job was known on, and once it is

@@ -21,6 +21,9 @@ pub(crate) enum AdminError {
     /// No pause can end as it was said.
     #[error(transparent)]
     PauseEnd(#[from] PauseEndError),
+    /// More slots than one listing looks at.
+    #[error("more than {0} slots would have to be looked at: name a job, or a shorter time with since")]
+    ManySlots(usize),
     /// The store could not answer.
     #[error(transparent)]
     Store(#[from] StoreError),

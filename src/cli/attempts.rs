@@ -186,6 +186,7 @@ mod tests {
 
     use clap::Parser;
 
+    use crate::admin::AdminError;
     use crate::admin::fixture::{self, NOON, Scene};
 
     #[derive(Parser)]
@@ -259,6 +260,19 @@ mod tests {
         scene.pass(60 * 24 * 6);
         let wanted = Wanted { jobs: vec![], since: Duration::from_secs(7 * 86_400), all: false, states: vec![] };
         assert_eq!(attempts::collect(&scene.session().await, &wanted).await.unwrap().0.len(), 24 * 6 + 1);
+    }
+
+    #[tokio::test]
+    async fn a_time_that_contains_too_many_slots_is_refused_before_they_are_computed() {
+        let scene = Scene::at("2026-11-21T12:00:00Z");
+        scene.register("billing", "0 * * * *").await;
+        let collected = async |since| {
+            let wanted = Wanted { jobs: vec![], since: Duration::from_secs(since), all: false, states: vec![] };
+            attempts::collect_within(&scene.session().await, &wanted, 30).await.map(drop)
+        };
+        assert!(collected(24 * 3_600).await.is_ok());
+        let refused = collected(100_000_000_000).await.unwrap_err();
+        assert!(matches!(refused, AdminError::ManySlots(30)), "{refused}");
     }
 
     #[tokio::test]

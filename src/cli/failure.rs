@@ -94,6 +94,9 @@ impl From<AdminError> for Failure {
         match error {
             AdminError::Unknown(what) => Self::Usage(what.to_string()),
             AdminError::PauseEnd(end) => Self::Usage(format!("--until {end}")),
+            AdminError::ManySlots(most) => Self::Usage(format!(
+                "more than {most} slots lie in that time: name a job with --job, or a shorter time with --since"
+            )),
             AdminError::Unusable(what) => Self::Configuration(what),
             AdminError::Store(error) => Self::Store(error),
             AdminError::Internal(what) => Self::Internal(what),

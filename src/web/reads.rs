@@ -66,6 +66,7 @@ impl From<AdminError> for Problem {
                 Self::of_answer(&error).or_else(refused).unwrap_or_else(|| Self::store_away(false))
             }
             AdminError::PauseEnd(end) => Self::bad_request(end),
+            AdminError::ManySlots(_) => Self::bad_request(ProblemDetail::ManySlots),
             AdminError::Unusable(what) | AdminError::Internal(what) => Self::internal(ProblemDetail::Internal(what)),
         }
     }
