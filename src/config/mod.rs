@@ -42,7 +42,7 @@ pub use model::{Config, NodeConfig, StoreConfig};
 pub use network::Network;
 pub use notation::{DurationError, format_duration, parse_duration};
 pub use parse::{Parsed, lint, parse, parse_job};
-pub use sections::read_url_file;
+pub use sections::{read_secret_file, read_url_file};
 pub(crate) use settings::LEASE_TTL;
 pub use sink::{Lang, MailConfig, MailTls, SPREAD, SecretText, SinkConfig, SinkTarget, Sinks, WebForm};
 pub use sink_section::usable;

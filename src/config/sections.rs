@@ -119,18 +119,30 @@ const LARGEST: u64 = 64 * 1024;
 /// # Errors
 /// Why there is none, without the path and without the url.
 pub fn read_url_file(path: &Path) -> Result<String, String> {
+    let line = read_secret_file(path)?;
+    let what = match line.chars().next() {
+        None => "has nothing in its first line",
+        Some('#') => "has a comment in its first line",
+        Some('"' | '\'') => "has quotes around the url in its first line",
+        _ if is_assignment(&line) => "has NAME=url in its first line, as a file of variables has",
+        _ => return Ok(line),
+    };
+    Err(format!("{what}: write the url alone"))
+}
+
+/// The secret in a `secret_file`: its first line, without the mark with which some editors begin a file.
+///
+/// # Errors
+/// Why there is none, without the path and without the secret.
+pub fn read_secret_file(path: &Path) -> Result<String, String> {
     let text = read_text(path, LARGEST)?;
-    let line = text.trim_start_matches('\u{feff}').lines().next().unwrap_or("").trim();
-    if is_assignment(line) {
-        return Err("has NAME=url in its first line, as a file of variables has: write the url alone".to_owned());
-    }
-    Ok(line.to_owned())
+    Ok(text.trim_start_matches('\u{feff}').lines().next().unwrap_or("").trim().to_owned())
 }
 
 /// `STORE_URL=redis://…`. No url and no secret looks so.
 fn is_assignment(line: &str) -> bool {
     let Some((name, value)) = line.strip_prefix("export ").unwrap_or(line).split_once('=') else { return false };
-    let value = value.trim_start_matches(['"', '\'']);
+    let (name, value) = (name.trim_end(), value.trim_start().trim_start_matches(['"', '\'']));
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     is_name && (value.contains("://") || value.starts_with(EMBEDDED))
 }
@@ -221,14 +233,34 @@ mod tests {
     #[test]
     fn the_url_of_a_file_is_read_behind_the_mark_of_an_editor() {
         assert_eq!(read_from("\u{feff}redis://h\r\n").unwrap(), "redis://h");
-        for secret in ["redis://u:a=b@h?x=1", "sqlite:/a=b", "whsec_c2VjcmV0==", "a=b"] {
-            assert_eq!(read_from(secret).unwrap(), secret);
+        for url in ["redis://u:a=b@h?x=1", "sqlite:/a=b", "a=b"] {
+            assert_eq!(read_from(url).unwrap(), url);
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for secret in ["whsec_c2VjcmV0==", "#1\"", "A=sqlite:"] {
+            std::fs::write(file.path(), secret).unwrap();
+            assert_eq!(read_secret_file(file.path()).unwrap(), secret);
+        }
+    }
+
+    #[test]
+    fn a_file_that_does_not_begin_with_the_url_says_what_it_begins_with() {
+        for (text, wanted) in
+            [("\nredis://h", "nothing"), ("# store\nredis://h", "a comment"), ("\"redis://h\"", "quotes")]
+        {
+            let error = read_from(text).unwrap_err();
+            assert!(error.contains(wanted) && error.ends_with("write the url alone"), "{error}");
         }
     }
 
     #[test]
     fn a_file_of_variables_is_refused_without_its_secret() {
-        for line in ["STORE_URL=redis://u:hunter2@h", "export URL='redis://u:hunter2@h'", "A=\"sqlite:/hunter2\""] {
+        for line in [
+            "STORE_URL=redis://u:hunter2@h",
+            "export URL='redis://u:hunter2@h'",
+            "A=\"sqlite:/hunter2\"",
+            "url = \"redis://u:hunter2@h\"",
+        ] {
             let error = read_from(line).unwrap_err();
             assert!(error.contains("write the url alone") && !error.contains("hunter2"), "{error}");
         }

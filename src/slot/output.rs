@@ -51,7 +51,7 @@ impl OutputLoss {
             Self::StoreFull => "the store was nearly full",
             Self::TooLarge => "more than the store takes",
             Self::Refused => "the store refused the output",
-            Self::Unanswered => "the store did not answer in time while the output was sent",
+            Self::Unanswered => "the store gave no answer while the output was sent",
             Self::Unknown => "unknown reason",
         }
     }

@@ -9,7 +9,7 @@ use hmac::{Hmac, Mac as _};
 use sha2::Sha256;
 use url::Url;
 
-use crate::config::{MailConfig, SecretText, SinkTarget, read_url_file, usable};
+use crate::config::{MailConfig, SecretText, SinkTarget, read_secret_file, read_url_file, usable};
 use crate::notify::sinks::answer::Receipt;
 use crate::store::secrets;
 
@@ -134,7 +134,7 @@ fn text_of(text: &SecretText) -> Result<String, String> {
 }
 
 fn secret(path: &Path) -> Result<String, String> {
-    let read = read_url_file(path).map_err(|error| format!("secret_file {} {error}", path.display()))?;
+    let read = read_secret_file(path).map_err(|error| format!("secret_file {} {error}", path.display()))?;
     if read.is_empty() { Err(format!("secret_file {} is empty", path.display())) } else { Ok(read) }
 }
 

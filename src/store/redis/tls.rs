@@ -23,7 +23,7 @@ use crate::store::tls::{TlsContents, TlsFault, TlsPaths, TlsWords, trusting};
 pub(super) const WORDS: TlsWords = TlsWords {
     ca: "?ca=/path/ca.pem",
     identity: "?cert=/path/cert.pem&key=/path/key.pem",
-    plain: "redis:// instead of rediss://",
+    plain: "redis:// instead of rediss://, valkey:// instead of valkeys://",
     takes_self_signed: true,
 };
 
