@@ -85,13 +85,13 @@ fn print(listed: &[Listed], now: DateTime<Utc>, console: &mut Console) -> Result
     let mut grid = Grid::new(console, &["JOB", "SLOT", "STATE", "ATTEMPTS", "LAST", "NODE", "WHEN"]);
     for Folded { newest, oldest, slots } in attempts::fold(listed, now) {
         let Listed { record, max_attempts, .. } = newest;
-        let last = record.runs.last();
+        let (last, state) = (record.runs.last(), record.state(now, *max_attempts));
         let when = last.map(|run| run.ended_at.or(run.started_at).unwrap_or(run.claimed_at));
         grid.row(vec![
             format::text(record.slot.job().as_str()),
             format::text(keys(newest, oldest)),
-            format::state(console, record.state(now, *max_attempts)),
-            format::text(format!("{}/{max_attempts}", record.used())),
+            format::state(console, state),
+            format::text(format::attempts(record.used(), *max_attempts, state)),
             format::maybe(
                 last.map(|run| ending(record, run)).or_else(|| (slots > 1).then(|| format!("{slots} slots"))),
             ),
@@ -128,15 +128,19 @@ pub(crate) struct LogsArgs {
 /// Writes the output as it is; to a terminal, with everything escaped that could do more than show text.
 pub(crate) async fn logs(args: &LogsArgs, console: &mut Console) -> Result<(), Failure> {
     let session = session::open(&args.store, console).await?;
-    let (_, record) = lookup::find(&session, &args.slot).await?;
+    let (job, record) = lookup::find(&session, &args.slot).await?;
     let Some(mut run) = choose(&record, args.attempt)?.cloned() else {
-        console.note(format_args!("{} has no attempt yet", record.slot));
+        let yet = if session.now < record.slot.end() { " yet" } else { "" };
+        console.note(format_args!("{} has no attempt{yet}", record.slot));
         return if args.json { console.json(&None::<RunView>) } else { Ok(()) };
     };
     session.read_output(&record.slot, &mut run).await?;
     if args.json {
         return console.json(&RunView::of(&record, &run));
     }
+    let of = job.entry.max_attempts;
+    let missed = format::missed(&record.slot, record.used(), of, record.state(session.now, of));
+    missed.into_iter().for_each(|missed| console.note(missed));
     match &run.output {
         Some(output) if output.is_lost() => {
             console.note(format_args!("attempt {} of {}: output {}", run.attempt, record.slot, output.lost()));
@@ -217,7 +221,7 @@ mod tests {
         let wanted = [
             "billing 2026-11-21T14Z retrying 2/3 crashed b 12m ago",
             "billing 2026-11-21T13Z missed 0/3 - - -",
-            "billing 2026-11-21T12Z missed 1/3 exit 1 a 2h ago",
+            "billing 2026-11-21T12Z missed 1/3 failed exit 1 a 2h ago",
             "billing 2026-11-21T11Z missed 0/3 - - -",
         ];
         assert_eq!(listed(&scene, &[]).await, wanted);
@@ -290,7 +294,7 @@ mod tests {
             "mail 2026-11-21T18Z pending 0/3 - - -",
             "billing 2026-11-21T16Z to 2026-11-21T17Z missed 0/3 2 slots - -",
             "mail 2026-11-21T17Z missed 0/3 - - -",
-            "billing 2026-11-21T15Z missed 1/3 exit 1 a 3h ago",
+            "billing 2026-11-21T15Z missed 1/3 failed exit 1 a 3h ago",
             "mail 2026-11-21T12Z to 2026-11-21T15Z missed 0/3 4 slots - -",
             "billing 2026-11-21T12Z to 2026-11-21T14Z missed 0/3 3 slots - -",
         ];

@@ -1,7 +1,10 @@
 //! Tables as people know them from `kubectl` and `systemctl`: a header in capitals, columns two spaces apart, no rules.
 
+use std::fmt::Display;
+
 use comfy_table::{Attribute, Cell, Color, ContentArrangement, Table, presets};
 
+use crate::admin::words::missed_after;
 use crate::cli::console::Console;
 use crate::cli::failure::Failure;
 use crate::slot::SlotState;
@@ -69,6 +72,17 @@ pub(crate) fn text(content: impl AsRef<str>) -> Cell {
 /// A cell that may be empty, shown as a dash.
 pub(crate) fn maybe(content: Option<impl AsRef<str>>) -> Cell {
     content.map_or_else(|| Cell::new("-"), text)
+}
+
+/// How many attempts count, of how many; of a slot that was missed, that they failed.
+pub(crate) fn attempts(used: u32, of: u32, state: SlotState) -> String {
+    let failed = if state == SlotState::Missed && used > 0 { " failed" } else { "" };
+    format!("{used}/{of}{failed}")
+}
+
+/// What is said beside a list or an output of a slot that was missed after attempts that failed.
+pub(crate) fn missed(slot: impl Display, used: u32, of: u32, state: SlotState) -> Option<String> {
+    (state == SlotState::Missed && used > 0).then(|| format!("{slot} was {}", missed_after(used, of)))
 }
 
 /// A slot's state in its colour.

@@ -15,7 +15,7 @@ use crate::cli::store_args::StoreArgs;
 use crate::cli::value_parsers;
 use crate::clock::between;
 use crate::job::JobName;
-use crate::observe::view::{JobView, NoStart};
+use crate::observe::view::{JobView, NoStart, SlotView};
 use crate::slot::{SlotKey, SlotState};
 use crate::store::JobOrigin;
 
@@ -50,12 +50,20 @@ pub(crate) async fn list(args: &JobsArgs, console: &mut Console) -> Result<(), F
     for view in views.iter().filter(|view| view.orphaned) {
         console.note(orphan(view, &args.store));
     }
+    for missed in views.iter().filter_map(|view| missed(view.current.as_deref()?)) {
+        console.note(missed);
+    }
     for entry in session.catalog.iter().map(|job| &job.entry) {
         if let Some(at) = entry.command_conflict(session.now) {
             console.note(conflict(&entry.name, at));
         }
     }
     Ok(())
+}
+
+/// A slot that ended with attempts left after attempts that failed, in words.
+fn missed(slot: &SlotView) -> Option<String> {
+    format::missed(format_args!("{}@{}", slot.job, slot.slot), slot.attempts, slot.max_attempts, slot.state)
 }
 
 /// Two commands under one name, in words.
@@ -87,7 +95,7 @@ pub(crate) fn grid(views: &[JobView], now: DateTime<Utc>, console: &Console) -> 
             format::text(view.job.as_str()),
             format::maybe(slot.map(|slot| slot.slot.as_str())),
             state(view, console),
-            format::maybe(slot.map(|slot| format!("{}/{}", slot.attempts, slot.max_attempts))),
+            format::maybe(slot.map(|slot| format::attempts(slot.attempts, slot.max_attempts, slot.state))),
             format::maybe(lease.map(|lease| lease.node.as_str())),
             format::maybe(next(view, now)),
         ];
@@ -151,7 +159,7 @@ mod tests {
 
     use super::*;
     use crate::admin::fixture::{self, NOON, Scene};
-    use crate::observe::view::{FailingView, LatestView, PauseView, SlotView};
+    use crate::observe::view::{FailingView, LatestView, PauseView};
     use crate::slot::Verdict;
     use crate::store::{CrontabCommand, JobEntry};
 
@@ -253,6 +261,22 @@ mod tests {
             orphan(&views[0], &StoreArgs::default()),
             "billing is not in any live node's file (a node last had it there at 2026-11-21T12:10:00Z, or within the hour after); \
              `cronward forget billing` removes the job from this list"
+        );
+    }
+
+    #[test]
+    fn a_slot_that_was_missed_after_attempts_does_not_read_as_if_nothing_had_run() {
+        let over = fixture::at("2026-11-21T13:10:00Z");
+        let slot = |record| Some(SlotView::of(&record, over, 3));
+        let tried = crate::slot::SlotRecord { mark: crate::slot::Mark::Free, ..fixture::waiting() };
+        let views = [view("billing", slot(tried)), view("quiet", slot(fixture::untouched()))];
+        let text = shown(&views);
+        let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert_eq!(rows[1][..5], ["billing", "2026-11-21T12Z", "missed", "1/3", "failed"]);
+        assert_eq!(rows[2][..5], ["quiet", "2026-11-21T12Z", "missed", "0/3", "-"]);
+        assert_eq!(
+            views.iter().filter_map(|view| missed(view.current.as_deref()?)).collect::<Vec<_>>(),
+            ["billing@2026-11-21T12Z was missed: attempt 1 of 3 failed, no retry before the slot ended"]
         );
     }
 

@@ -6,13 +6,13 @@ use chrono::{DateTime, Utc};
 
 use crate::admin::command_line::starter;
 use crate::admin::lookup::{self, SlotRef};
-use crate::admin::words::{brief, ending, harmless, harmless_lines, instant};
+use crate::admin::words::{brief, ending, harmless, harmless_lines, instant, missed_after};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::session;
 use crate::cli::store_args::StoreArgs;
 use crate::observe::view::{LatestView, SlotView};
-use crate::slot::{JobLatest, Mark, OutputTail, RunRecord, SlotRecord};
+use crate::slot::{JobLatest, Mark, OutputTail, RunRecord, SlotRecord, SlotState};
 use crate::store::{self, JobEntry};
 
 /// Lines of an attempt's output that are shown.
@@ -75,7 +75,10 @@ impl Page<'_> {
     fn head(&self, page: &mut String) {
         let Self { record, job, now, .. } = self;
         let (slot, max) = (&record.slot, job.max_attempts);
-        let _ = writeln!(page, "{slot}  {}", record.state(*now, max).as_str());
+        let _ = match (record.state(*now, max), record.used()) {
+            (SlotState::Missed, used @ 1..) => writeln!(page, "{slot}  {}", missed_after(used, max)),
+            (state, _) => writeln!(page, "{slot}  {}", state.as_str()),
+        };
         field(page, "slot", &format!("{} to {}", instant(slot.start()), instant(slot.end())));
         let (zone, period) = (&job.timezone, &job.period);
         match starter(job.origin) {
@@ -201,6 +204,21 @@ mod tests {
         let keys = vec![("cronward:default:{billing@2026-11-21T12Z}".to_owned(), store::KeptPart::Mark)];
         let (job, latest, store) = (fixture::entry("billing"), JobLatest::default(), StoreArgs::default());
         Page { record, job: &job, latest: &latest, now: fixture::at(NOON), keys, store: &store }.render()
+    }
+
+    #[test]
+    fn a_slot_that_was_missed_after_attempts_says_at_once_that_they_failed() {
+        let (job, latest, store) = (fixture::entry("billing"), JobLatest::default(), StoreArgs::default());
+        let now = fixture::at("2026-11-21T13:10:00Z");
+        let first = |record: &SlotRecord| {
+            let page = Page { record, job: &job, latest: &latest, now, keys: Vec::new(), store: &store };
+            page.render().lines().next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(
+            first(&fixture::waiting()),
+            "billing@2026-11-21T12Z  missed: attempt 1 of 3 failed, no retry before the slot ended"
+        );
+        assert_eq!(first(&fixture::untouched()), "billing@2026-11-21T12Z  missed");
     }
 
     #[test]

@@ -241,9 +241,11 @@ fn since(item: &LetterItem, texts: &Texts) -> Option<String> {
 /// Which sentence it is, by what is known.
 fn chosen(item: &LetterItem, texts: &Texts) -> &'static str {
     let LetterItem { notice, known, .. } = item;
+    let (run, used) = (run_of(item), known.record.as_ref().map(SlotRecord::used));
     match notice.kind {
         NoticeKind::Failed if known.record.as_ref().is_none_or(|record| record.runs.is_empty()) => texts.failed_bare,
         NoticeKind::Missed if notice.slots > 1 => texts.missed_several,
+        NoticeKind::Missed if known.spec.is_some() && run.is_some() && used > Some(0) => texts.missed_after,
         NoticeKind::Late if notice.slot.is_none() => texts.late_never,
         kind => texts.sentence(kind),
     }

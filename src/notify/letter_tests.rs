@@ -198,6 +198,31 @@ fn without_output_nothing_of_it_is_in_the_text_nor_in_the_json() {
 }
 
 #[test]
+fn a_slot_that_was_missed_after_attempts_says_that_they_failed() {
+    let mut item = item(NoticeKind::Missed);
+    let title = |item: &LetterItem, lang| Letter::of(item, &sender(), &sink(lang), now()).title;
+    let record = item.known.record.as_mut().unwrap();
+    (record.attempts, record.runs) = (2, vec![run(1, "a"), run(2, "b")]);
+    assert_eq!(
+        title(&item, Lang::En),
+        "billing@2026-11-21T14Z was missed: attempt 2 of 3 failed (exit 1), no retry before the slot ended"
+    );
+    assert_eq!(
+        title(&item, Lang::Zh),
+        "billing@2026-11-21T14Z 错过：共 3 次尝试，第 2 次失败（退出码 1），时间槽结束前没有重试"
+    );
+    let plain = "billing@2026-11-21T14Z was missed: the slot ended without a success";
+    // What was given back was no try; and how many there may be stands in the file.
+    item.known.record.as_mut().unwrap().forgiven = 2;
+    assert_eq!(title(&item, Lang::En), plain);
+    item.known.record.as_mut().unwrap().forgiven = 0;
+    item.known.spec = None;
+    assert_eq!(title(&item, Lang::En), plain);
+    (item.known.record, item.known.spec) = (None, None);
+    assert_eq!(title(&item, Lang::En), plain);
+}
+
+#[test]
 fn slots_that_were_missed_in_a_row_are_one_sentence() {
     let mut item = item(NoticeKind::Missed);
     (item.notice.slots, item.notice.first) = (5, "2026-11-21T10Z".parse::<SlotKey>().ok());

@@ -2,7 +2,7 @@
 
 use crate::admin::command_line::{no_start, starter};
 use crate::admin::why::texts::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
-use crate::admin::words::{brief, ending};
+use crate::admin::words::{brief, ending, missed_after};
 use crate::store::JobOrigin;
 
 /// English.
@@ -148,6 +148,10 @@ const SLOT: SlotReasons = SlotReasons {
         format!("the slot {does} not run: the job is not in any live node's file{since}{later}")
     },
     did_not_run: |why, then| format!("the slot did not run: {why}{}", after("; then ", then)),
+    missed_after: |used, of, end, last, then| {
+        let then = after("; then ", then);
+        format!("the slot was {} at {end}; {last}{then}", missed_after(used, of))
+    },
     no_success: |last, end, then| {
         let then = after("; then ", then);
         format!("no attempt of the slot succeeded: {last}; no other attempt started before {end}{then}")

@@ -290,11 +290,14 @@ fn orphaned(told: Reasoning<'_>) -> Explanation {
 }
 
 fn missed(told: Reasoning<'_>) -> Explanation {
-    let (t, others) = (told.slot(), told.obstacle());
+    let (t, others, used) = (told.slot(), told.obstacle(), told.record.used());
+    let end = told.at(told.record.slot.end());
     let sentence = if let Some(why) = locks::given_back(told.facts, told.t) {
         (t.did_not_run)(&why, others.as_deref())
+    } else if used > 0 {
+        (t.missed_after)(used, told.job.max_attempts, &end, &last(told), others.as_deref())
     } else if told.record.attempts > 0 {
-        (t.no_success)(&last(told), &told.at(told.record.slot.end()), others.as_deref())
+        (t.no_success)(&last(told), &end, others.as_deref())
     } else if let Some(why) = others {
         (t.did_not_run)(&why, None)
     } else {

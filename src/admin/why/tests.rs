@@ -165,15 +165,15 @@ fn a_slot_whose_node_was_lost_says_so_and_how_to_mend_it() {
     assert_eq!(
         said(&about(lost.clone(), OVER, vec![])),
         format!(
-            "no attempt of the slot succeeded: node a claimed attempt 1 at 12:00:00 and did not report a result; no other attempt started \
-             before 13:00:00\n{PAST}"
+            "the slot was missed: attempt 1 of 3 failed, no retry before the slot ended at 13:00:00; node a claimed attempt 1 at 12:00:00 and \
+             did not report a result\n{PAST}"
         )
     );
     let away = page("b", &[Decision::store_away("redis://h: claim: no answer within 500ms")]);
     let told = said(&about(lost, OVER, vec![away]));
     assert!(
         told.contains(
-            "before 13:00:00; then node b could not use the store (redis://h: claim: no answer within 500ms)\n"
+            "did not report a result; then node b could not use the store (redis://h: claim: no answer within 500ms)\n"
         ),
         "{told}"
     );

@@ -99,7 +99,9 @@ pub(crate) struct SlotReasons {
     pub(crate) orphaned: fn(bool, Option<&str>) -> String,
     /// Why, and why then.
     pub(crate) did_not_run: fn(&str, Option<&str>) -> String,
-    /// How the last attempt ended, the slot's end, and what kept others.
+    /// How many attempts failed of how many, the slot's end, how the last one ended, and what kept others.
+    pub(crate) missed_after: fn(u32, u32, &str, &str, Option<&str>) -> String,
+    /// How the last attempt ended, though none counts; the slot's end, and what kept others.
     pub(crate) no_success: fn(&str, &str, Option<&str>) -> String,
     pub(crate) not_owed: fn(bool, &str) -> String,
     pub(crate) never_known: &'static str,

@@ -7,6 +7,8 @@ use crate::event::NoticeKind;
 pub(in crate::notify) struct Texts {
     pub(in crate::notify) failed: &'static str,
     pub(in crate::notify) missed: &'static str,
+    /// After attempts that failed.
+    pub(in crate::notify) missed_after: &'static str,
     pub(in crate::notify) missed_several: &'static str,
     pub(in crate::notify) late: &'static str,
     pub(in crate::notify) late_never: &'static str,

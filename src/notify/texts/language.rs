@@ -21,6 +21,7 @@ mod tests {
     fn all(texts: &Texts) -> Vec<&'static str> {
         let kinds = NoticeKind::ALL.into_iter().map(|(_, kind)| texts.sentence(kind));
         let others = [
+            texts.missed_after,
             texts.missed_several,
             texts.late_never,
             texts.failed_bare,

@@ -6,6 +6,7 @@ use crate::notify::texts::form::Texts;
 pub(super) const TEXTS: Texts = Texts {
     failed: "{job}@{slot} 失败：在 {nodes} 上用完 {used}/{max} 次尝试；{how}",
     missed: "{job}@{slot} 错过：时间槽结束时没有成功",
+    missed_after: "{job}@{slot} 错过：共 {max} 次尝试，第 {used} 次失败（{how}），时间槽结束前没有重试",
     missed_several: "{job}：从 {first} 到 {slot} 错过 {count} 个时间槽，均未成功",
     late: "{job} 逾期：上次成功的时间槽是 {slot}，alert_after 为 {after}",
     late_never: "{job} 逾期：没有任何成功记录，alert_after 为 {after}",

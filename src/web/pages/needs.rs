@@ -54,6 +54,7 @@ fn failing(concern: &Concern, acts: bool, tell: &Teller) -> Need {
     let mut what = vec![match (verdict, fault) {
         (Verdict::Failed, Some(fault)) => (t.failed)(fault.attempts, fault.max_attempts),
         _ if *too_late => t.too_late.to_owned(),
+        (Verdict::Missed, Some(fault)) if fault.attempts > 0 => (t.missed_after)(fault.attempts, fault.max_attempts),
         (Verdict::Missed, _) => t.missed.to_owned(),
         _ => (tell.t.words.state)(Shown::Failed).to_owned(),
     }];

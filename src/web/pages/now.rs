@@ -66,6 +66,7 @@ fn words(slot: &SlotView, tell: &Teller) -> String {
             None => t.retry_soon.to_owned(),
         },
         SlotState::Failed => t.nobody_tries.to_owned(),
+        SlotState::Missed if slot.attempts > 0 => (t.missed_after_at)(&start, slot.attempts, slot.max_attempts),
         SlotState::Missed => (t.missed_at)(&start),
         SlotState::Skipped => (t.skipped_at)(&start),
         SlotState::Done => (t.done_at)(&start),

@@ -216,6 +216,7 @@ pub(super) fn sentence(slot: &JudgedSlot, tell: &Teller) -> String {
             format!("{used}{between}{next}")
         }
         SlotState::Failed => (t.failed)(view.attempts, view.max_attempts),
+        SlotState::Missed if view.attempts > 0 => (tell.t.needs.missed_after)(view.attempts, view.max_attempts),
         SlotState::Missed => t.missed.to_owned(),
         SlotState::Skipped => t.skipped.to_owned(),
         SlotState::Pending if view.start > tell.now => {

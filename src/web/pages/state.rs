@@ -71,7 +71,7 @@ impl Shown {
     pub(super) const fn shows(self, attempts: u32) -> bool {
         match self {
             Self::Done | Self::Running => attempts > 1,
-            Self::Retrying | Self::Failed => attempts > 0,
+            Self::Retrying | Self::Failed | Self::Missed => attempts > 0,
             _ => false,
         }
     }

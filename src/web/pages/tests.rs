@@ -20,7 +20,7 @@ use crate::observe::view::{
 };
 use crate::resource::OwnerId;
 use crate::schedule::Timetable;
-use crate::slot::{Decision, Holder, Outcome, Slot, SlotKey, SlotRecord, SlotState, Verdict};
+use crate::slot::{Decision, Holder, Mark, Outcome, Slot, SlotKey, SlotRecord, SlotState, Verdict};
 use crate::store::{Capability, JobEntry, JobOrigin, KeptPart, NodeEntry, Reach, StoreClock};
 use crate::web::activity::Happened;
 use crate::web::detail::ProblemDetail;
@@ -314,6 +314,41 @@ fn every_cell_has_its_word_and_its_number_beside_its_colour() {
     }
     for now in ["running on b since", "12:00 UTC missed", "paused", "11 of 60 done since 14:00 UTC"] {
         assert!(text_of(&page).contains(now), "{now}: {}", text_of(&page));
+    }
+}
+
+#[test]
+fn a_slot_that_was_missed_after_attempts_is_not_shown_as_if_nothing_had_run() {
+    let (over, tried) = ("2026-11-21T13:10:00Z", SlotRecord { mark: Mark::Free, ..fixture::waiting() });
+    let shown = snapshot();
+    let mut of = (*row("billing", None, &[cell(CellState::Missed, 1)])).clone();
+    of.view.current = Some(Arc::new(SlotView::of(&tried, at(over), 3)));
+    let ConcernKind::Failing { fault, .. } = &shown.concerns[0].what else { panic!("{:?}", shown.concerns) };
+    let missed = ConcernKind::Failing {
+        job: name("billing"),
+        slot: "2026-11-21T12Z".parse().unwrap(),
+        verdict: Verdict::Missed,
+        slots: 1,
+        fault: fault.clone().map(|fault| Fault { attempts: 1, ..fault }),
+        trying: false,
+        too_late: false,
+    };
+    let concerns = Arc::new(vec![Concern { since: at(over), what: missed }]);
+    let shown = Snapshot { rows: vec![Arc::new(of)], concerns, ..shown };
+    let page = home(&shown, "", true);
+    assert!(page.contains("data-s=\"missed\" data-n=\"1\"><i>missed, 1 attempt</i>"), "{page}");
+    let page = text_of(&page);
+    let whole = "missed: attempt 1 of 3 failed, no retry before the slot ended";
+    assert!(page.contains(&format!("{whole}, exit 1 on c")), "{page}");
+    assert!(page.contains("12:00 UTC missed, attempt 1 of 3 failed"), "{page}");
+    let chinese = "错过：共 3 次尝试，第 1 次失败，时间槽结束前没有重试";
+    let page = text_of(&home(&shown, "?lang=zh", true));
+    assert!(page.contains(&format!("{chinese}，退出码 1")), "{page}");
+    assert!(page.contains("12:00 UTC 错过，共 3 次尝试，第 1 次失败"), "{page}");
+    for (lang, said) in [("", whole), ("?lang=zh", chinese)] {
+        let tell = teller(&setting(true), &reader(lang), Some(&shown));
+        assert_eq!(sentence(&judged(&tried, over, true), &tell), said);
+        assert_ne!(sentence(&judged(&fixture::untouched(), over, true), &tell), said);
     }
 }
 

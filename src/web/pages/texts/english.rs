@@ -4,7 +4,7 @@ use super::sentences::{
     ClusterTexts, FrameTexts, HomeTexts, JobTexts, LiveTexts, NeedTexts, SlotTexts, Texts, TimeTexts, Words,
 };
 use super::{act_english, plain};
-use crate::admin::words::brief;
+use crate::admin::words::{brief, missed_after};
 use crate::admin::{actions, why};
 use crate::board::FilterError;
 use crate::schedule::{DstNote, Schedule};
@@ -150,6 +150,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
     needs: NeedTexts {
         failed: |used, of| format!("failed: {used} of {of} attempts used"),
         missed: "missed: no run succeeded before the slot ended",
+        missed_after,
         late: |after| format!("late: no success for more than {after}"),
         files: |jobs| format!("has a different file: {jobs}"),
         versions: |versions| format!("nodes run different versions: {versions}"),
@@ -185,6 +186,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         not_due: "not due",
         not_due_before: |at| format!("not due before {at}"),
         missed_at: |slot| format!("{slot} missed"),
+        missed_after_at: |slot, used, of| format!("{slot} missed, attempt {used} of {of} failed"),
         skipped_at: |slot| format!("{slot} skipped"),
         paused: "paused",
         paused_until: |until| format!("paused until {until}"),

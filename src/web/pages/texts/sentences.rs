@@ -149,6 +149,8 @@ pub(in crate::web::pages) struct HomeTexts {
 pub(in crate::web::pages) struct NeedTexts {
     pub(in crate::web::pages) failed: fn(u32, u32) -> String,
     pub(in crate::web::pages) missed: &'static str,
+    /// How many attempts failed, of how many.
+    pub(in crate::web::pages) missed_after: fn(u32, u32) -> String,
     pub(in crate::web::pages) late: fn(&str) -> String,
     pub(in crate::web::pages) files: fn(&str) -> String,
     pub(in crate::web::pages) versions: fn(&str) -> String,
@@ -178,6 +180,7 @@ pub(in crate::web::pages) struct NeedTexts {
     pub(in crate::web::pages) not_due: &'static str,
     pub(in crate::web::pages) not_due_before: fn(&str) -> String,
     pub(in crate::web::pages) missed_at: fn(&str) -> String,
+    pub(in crate::web::pages) missed_after_at: fn(&str, u32, u32) -> String,
     pub(in crate::web::pages) skipped_at: fn(&str) -> String,
     pub(in crate::web::pages) paused: &'static str,
     pub(in crate::web::pages) paused_until: fn(&str) -> String,

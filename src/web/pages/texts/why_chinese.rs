@@ -138,6 +138,9 @@ const SLOT: SlotReasons = SlotReasons {
         format!("时间槽{}：任何在线节点的配置文件中都没有该任务{since}", does_not_run(over))
     },
     did_not_run: |why, then| format!("时间槽没有运行：{why}{}", followed(then)),
+    missed_after: |used, of, end, last, then| {
+        format!("时间槽错过：共 {of} 次尝试，第 {used} 次失败，{end} 时间槽结束前没有重试；{last}{}", followed(then))
+    },
     no_success: |last, end, then| format!("时间槽没有成功的尝试：{last}；{end} 之前没有开始其他尝试{}", followed(then)),
     not_owed: |over, at| format!("时间槽{}：任务在 {at} 之前无需执行，集群此时才首次得知它", does_not_run(over)),
     never_known: "时间槽没有运行：从未有节点运行过该任务",
