@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use crate::admin::{AdminError, UnknownTarget};
 use crate::clock::{earlier, later};
 use crate::config::Config;
-use crate::job::{JobName, JobSpec};
+use crate::job::{JobName, JobSpec, NodeName};
 use crate::observe::view::{NoStart, SlotView};
 use crate::schedule::{ScheduleError, Timetable};
 use crate::slot::{Slot, SlotRecord, SlotState};
@@ -32,6 +32,8 @@ pub(crate) struct KnownJob {
     pub(crate) orphaned: bool,
     /// Nodes are alive and have it in their files, and none of them has the labels that its `only_on` asks for.
     pub(crate) unmatched: bool,
+    /// Daemons start it, and no node is alive.
+    pub(crate) unattended: bool,
 }
 
 /// Why a slot in which nothing happened is neither due nor missed.
@@ -65,6 +67,8 @@ pub(crate) struct Asked {
 pub(crate) struct Catalog {
     /// None where the file alone was read.
     asked: Option<Asked>,
+    /// Whose heartbeat came last, and when; none where no node is known.
+    pub(crate) heartbeat: Option<(NodeName, DateTime<Utc>)>,
     jobs: BTreeMap<JobName, KnownJob>,
     /// What could not be used, in words.
     pub(crate) warnings: Vec<String>,
@@ -111,6 +115,15 @@ impl Catalog {
         self
     }
 
+    /// Whether a node is alive that starts what daemons start. Not asked for a page: the node that serves it is one.
+    pub(crate) fn attended_by(mut self, nodes: &[NodeEntry], now: DateTime<Utc>) -> Self {
+        let nobody = !nodes.iter().any(|node| node.is_alive(now));
+        self.jobs.values_mut().for_each(|job| job.unattended = nobody && job.entry.origin == JobOrigin::File);
+        let last = nodes.iter().max_by_key(|node| node.seen);
+        self.heartbeat = last.map(|node| (node.report.name.clone(), node.seen));
+        self
+    }
+
     /// Whose registry it was.
     pub(crate) fn of_store(self, asked: Asked) -> Self {
         Self { asked: Some(asked), ..self }
@@ -143,6 +156,7 @@ impl Catalog {
                         here: false,
                         orphaned: false,
                         unmatched: false,
+                        unattended: false,
                     },
                 );
             }
@@ -170,6 +184,7 @@ impl Catalog {
             here: false,
             orphaned: false,
             unmatched: false,
+            unattended: false,
         };
         self.jobs.insert(name, known);
         Ok(())
@@ -279,14 +294,14 @@ impl KnownJob {
     pub(crate) fn no_start_of(&self, slot: &SlotView, now: DateTime<Utc>) -> Option<NoStart> {
         let waits = matches!(slot.state, SlotState::Pending | SlotState::Retrying);
         let slot = self.timetable.slot_with_key(slot.slot.parse().ok().filter(|_| waits)?)?;
-        self.no_start(&slot, now)
+        self.no_start(&slot, now).or(self.unattended.then_some(NoStart::NoLiveNode))
     }
 
     /// The next tick at which a run may start, for a job that is planned: of a slot that has come to its end no other tick starts one.
     pub(crate) fn next_tick(&self, current: Option<&SlotView>, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let is_over = |slot: &&SlotView| matches!(slot.state, SlotState::Done | SlotState::Failed) && slot.end > now;
         let from = current.filter(is_over).map_or(now, |slot| earlier(slot.end, Duration::from_nanos(1)));
-        let plans = self.entry.enabled && !self.orphaned && !self.unmatched;
+        let plans = self.entry.enabled && !self.orphaned && !self.unmatched && !self.unattended;
         self.timetable.schedule().next_after(from).filter(|_| plans)
     }
 

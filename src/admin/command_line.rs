@@ -68,6 +68,7 @@ pub(crate) const fn no_start(why: NoStart) -> &'static str {
         NoStart::Disabled => "the job is disabled in the file",
         NoStart::Orphaned => "no live node has the job in its file",
         NoStart::NoNode => "no live node that has the job in its file has the labels of its only_on",
+        NoStart::NoLiveNode => "no node is alive",
         NoStart::NotDue => "its scheduled times lie before the cluster first knew the job",
         NoStart::TooLate => "the start deadline has passed",
     }

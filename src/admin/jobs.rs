@@ -61,8 +61,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_is_shown_with_its_pause_and_ticks_only_while_it_is_planned() {
-        let scene = Scene::at(NOON);
+        let mut scene = Scene::at(NOON);
         scene.register("billing", "0 * * * *").await;
+        scene.node("a", &["billing", "off"]).await;
         let off = crate::store::JobEntry { enabled: false, ..fixture::entry("off") };
         scene.store.register(&[off]).await.unwrap();
         let until = Some(fixture::at("2026-11-21T12:30:00Z"));

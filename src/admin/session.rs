@@ -42,7 +42,8 @@ impl AdminSession {
     ) -> Result<Self, AdminError> {
         let (now, nodes) = store.nodes().await?;
         let asked = Asked { location: store.location().to_owned(), listing };
-        let catalog = Catalog::unite(file, store.jobs().await?)?.planned_by(&nodes, now).of_store(asked);
+        let catalog = Catalog::unite(file, store.jobs().await?)?.planned_by(&nodes, now);
+        let catalog = catalog.attended_by(&nodes, now).of_store(asked);
         Ok(Self { store, catalog, now, retention })
     }
 
@@ -63,7 +64,8 @@ impl AdminSession {
     /// Asks the store for the time and for its registry once more. What cannot be read of it was told the first time.
     pub(crate) async fn look_again(&mut self, file: Option<&Config>) -> Result<(), AdminError> {
         let (now, nodes) = self.store.nodes().await?;
-        self.catalog = Catalog::unite(file, self.store.jobs().await?)?.planned_by(&nodes, now).like(&self.catalog);
+        let catalog = Catalog::unite(file, self.store.jobs().await?)?.planned_by(&nodes, now);
+        self.catalog = catalog.attended_by(&nodes, now).like(&self.catalog);
         self.now = now;
         Ok(())
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use chrono::{DateTime, SubsecRound, Utc};
 use comfy_table::Cell;
 
-use crate::admin::jobs;
 use crate::admin::words::{brief, harmless, instant, relative};
+use crate::admin::{AdminSession, jobs};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
@@ -47,6 +47,7 @@ pub(crate) async fn list(args: &JobsArgs, console: &mut Console) -> Result<(), F
         console.note(session.catalog.no_jobs());
     }
     grid(&views, session.now, console).print(console)?;
+    nobody(&session, &args.store).into_iter().for_each(|nobody| console.note(nobody));
     for view in views.iter().filter(|view| view.orphaned) {
         console.note(orphan(view, &args.store));
     }
@@ -64,6 +65,19 @@ pub(crate) async fn list(args: &JobsArgs, console: &mut Console) -> Result<(), F
 /// A slot that ended with attempts left after attempts that failed, in words.
 fn missed(slot: &SlotView) -> Option<String> {
     format::missed(format_args!("{}@{}", slot.job, slot.slot), slot.attempts, slot.max_attempts, slot.state)
+}
+
+/// That no node is alive, and since when, in words; none where one is, or where no daemon is wanted.
+fn nobody(session: &AdminSession, store: &StoreArgs) -> Option<String> {
+    session.catalog.iter().find(|job| job.unattended && job.entry.enabled)?;
+    let last = session.catalog.heartbeat.as_ref().map_or_else(
+        || format!("no heartbeat in the last {}", brief(session.retention)),
+        |(node, at)| {
+            let ago = relative(session.now, *at);
+            format!("the last heartbeat came at {} ({ago}), from node {node}", instant(at.trunc_subsecs(0)))
+        },
+    );
+    Some(format!("no node is alive: {last}; start one with: {}", store.command("run")))
 }
 
 /// Two commands under one name, in words.
@@ -117,7 +131,9 @@ fn state(view: &JobView, console: &Console) -> Cell {
         Some(SlotState::Pending | SlotState::Retrying) if view.no_start == Some(NoStart::TooLate) => {
             format::text("too late")
         }
-        Some(SlotState::Pending | SlotState::Retrying) if view.no_start == Some(NoStart::NoNode) => {
+        Some(SlotState::Pending | SlotState::Retrying)
+            if matches!(view.no_start, Some(NoStart::NoNode | NoStart::NoLiveNode)) =>
+        {
             format::text("no node")
         }
         Some(SlotState::Pending) if view.no_start == Some(NoStart::NotDue) => format::text(not_due(view.first_seen)),
@@ -277,6 +293,52 @@ mod tests {
         assert_eq!(
             views.iter().filter_map(|view| missed(view.current.as_deref()?)).collect::<Vec<_>>(),
             ["billing@2026-11-21T12Z was missed: attempt 1 of 3 failed, no retry before the slot ended"]
+        );
+    }
+
+    #[tokio::test]
+    async fn where_no_node_is_alive_no_run_is_announced() {
+        let mut scene = Scene::at("2026-11-21T12:10:00Z");
+        for job in ["billing", "mail"] {
+            scene.register(job, "0 * * * *").await;
+        }
+        let by_hand = JobEntry { origin: JobOrigin::Crontab, enabled: false, ..fixture::entry("push") };
+        scene.store.register(&[by_hand]).await.unwrap();
+        let lines = async |scene: &Scene| {
+            let session = scene.session().await;
+            let (views, _) = jobs::views(&session).await.unwrap();
+            let (mut console, out, _) = Console::captured(false);
+            grid(&views, session.now, &console).print(&mut console).unwrap();
+            let single = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+            (out.text().lines().skip(1).map(single).collect::<Vec<_>>(), nobody(&session, &StoreArgs::default()))
+        };
+        scene.node("a", &["billing", "mail"]).await;
+        scene.succeed("mail", "a").await;
+        let alive = ["billing 2026-11-21T12Z pending 0/3 - in 50m", "mail 2026-11-21T12Z done 1/3 - in 50m"];
+        let (rows, note) = lines(&scene).await;
+        assert_eq!((rows[..2].to_vec(), note), (alive.map(str::to_owned).to_vec(), None));
+        let crontab = rows[2].clone();
+        scene.pass(5);
+        let (rows, note) = lines(&scene).await;
+        assert_eq!(rows[0], "billing 2026-11-21T12Z no node 0/3 - -");
+        assert_eq!(rows[1], "mail 2026-11-21T12Z done 1/3 - -");
+        assert_eq!(rows[2], crontab, "what no daemon starts waits for none");
+        assert_eq!(
+            note.as_deref(),
+            Some(
+                "no node is alive: the last heartbeat came at 2026-11-21T12:10:00Z (5m ago), from node a; start one with: cronward run"
+            )
+        );
+    }
+
+    #[tokio::test]
+    async fn where_no_node_was_ever_heard_of_that_is_said() {
+        let scene = Scene::at("2026-11-21T12:10:00Z");
+        scene.register("billing", "0 * * * *").await;
+        let note = nobody(&scene.session().await, &StoreArgs::default());
+        assert_eq!(
+            note.as_deref(),
+            Some("no node is alive: no heartbeat in the last 7d; start one with: cronward run")
         );
     }
 

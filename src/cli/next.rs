@@ -136,6 +136,7 @@ mod tests {
             here: false,
             orphaned: false,
             unmatched: false,
+            unattended: false,
         }
     }
 

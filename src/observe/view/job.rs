@@ -20,6 +20,8 @@ pub enum NoStart {
     Orphaned,
     /// No live node that has the job in its file has the labels that its `only_on` asks for.
     NoNode,
+    /// No node is alive.
+    NoLiveNode,
     /// Its scheduled times lie before the cluster first knew the job.
     NotDue,
     /// Its start deadline has passed.

@@ -28,7 +28,7 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
         let shown = if unknown { Shown::Unknown } else { Shown::NotDue };
         return (unknown.then_some(shown.key()), (tell.t.words.state)(shown).to_owned());
     };
-    if let Some(why @ NoStart::NoNode) = view.no_start {
+    if let Some(why @ (NoStart::NoNode | NoStart::NoLiveNode)) = view.no_start {
         return (Some(Shown::from(slot.state).key()), (tell.t.actions.no_start)(why).to_owned());
     }
     if let (Some(NoStart::NotDue), Some(since)) = (view.no_start, view.first_seen) {

@@ -68,6 +68,7 @@ pub(super) const fn no_start(why: NoStart) -> &'static str {
         NoStart::Disabled => "任务在配置中已停用",
         NoStart::Orphaned => "没有在线节点的配置文件包含该任务",
         NoStart::NoNode => "配置文件包含该任务的在线节点都没有 only_on 要求的标签",
+        NoStart::NoLiveNode => "没有在线节点",
         NoStart::NotDue => "其调度时间早于集群首次得知该任务的时间",
         NoStart::TooLate => "已过启动截止时间",
     }
