@@ -44,7 +44,8 @@ impl Judgement {
     pub(super) fn take_nodes(&mut self, views: Vec<NodeView>, patches: &Patches) {
         let told = |views: &[NodeView]| {
             let told = |view: &NodeView| {
-                let shown = (view.version.clone(), view.differs.clone(), view.zones.clone(), view.zones_old);
+                let shown =
+                    (view.version.clone(), view.differs.clone(), view.zones.clone(), view.zones_old, view.overdue);
                 (view.node.clone(), view.state, shown)
             };
             views.iter().map(told).collect::<Vec<_>>()

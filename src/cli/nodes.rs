@@ -49,7 +49,7 @@ fn print(views: &[NodeView], now: DateTime<Utc>, console: &mut Console) -> Resul
         let mark = if view.differs.is_empty() { "" } else { " differs" };
         grid.row(vec![
             format::text(view.node.as_str()),
-            format::text(view.state.as_str()),
+            format::text(view.word()),
             format::text(&view.version),
             format::text(relative(now, view.seen)),
             format::maybe((!gone).then(|| offset(view.clock_offset_s))),
@@ -136,9 +136,10 @@ fn offset(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin::fixture::{NOON, at, node};
+    use crate::admin::fixture::{self, NOON, at, node};
     use crate::job::JobName;
     use crate::observe::view::NodeState;
+    use crate::store::NodeEntry;
 
     fn view(name: &str, state: NodeState, differs: &[&str]) -> NodeView {
         NodeView {
@@ -148,6 +149,7 @@ mod tests {
             version: "0.1.0".to_owned(),
             started: at("2026-11-21T11:00:00Z"),
             seen: at("2026-11-21T12:11:57Z"),
+            overdue: false,
             clock_offset_s: 0.012,
             config_hash: "1f2e3d4c5b6a7988".to_owned(),
             differs: differs.iter().map(|job| JobName::new(job).unwrap()).collect(),
@@ -178,6 +180,19 @@ mod tests {
              \n\
              node b has a different definition of billing, mail; give every node the same file, then reload it (SIGHUP)\n"
         );
+    }
+
+    #[test]
+    fn a_node_whose_next_heartbeat_is_overdue_is_not_said_to_be_alive() {
+        let entry = |name: &str, ago: i64| NodeEntry {
+            report: fixture::report(name, at("2026-11-21T11:00:00Z")),
+            seen: at(NOON) - chrono::TimeDelta::seconds(ago),
+        };
+        let views = NodeView::all(&[entry("a", 10), entry("b", 12), entry("c", 20)], at(NOON));
+        let text = shown(&views);
+        let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+        let told: Vec<_> = rows.iter().map(|row| (row[0], row[1], row[3])).collect();
+        assert_eq!(told, [("a", "alive", "10s"), ("b", "late", "12s"), ("c", "lost", "20s")]);
     }
 
     #[test]

@@ -127,6 +127,7 @@ fn a_node_that_is_lost_is_told_once_and_one_that_stopped_never() {
         version: String::new(),
         started: now,
         seen: now - chrono::TimeDelta::seconds(ago),
+        overdue: false,
         clock_offset_s: 0.0,
         config_hash: String::new(),
         differs: Vec::new(),

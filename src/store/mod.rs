@@ -98,6 +98,7 @@ pub use open::{migrate, open, open_locks, open_locks_with_clock, open_with_clock
 pub use options::StoreOptions;
 #[cfg(any(feature = "http", feature = "notify"))]
 pub(crate) use registry::HEARD_AGAIN;
+pub(crate) use registry::HEARTBEAT_DUE;
 pub use registry::{
     CrontabCommand, HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE, is_planned,
 };

@@ -15,6 +15,9 @@ use crate::zone::ZoneRelease;
 /// Between two heartbeats of a node.
 pub const HEARTBEAT: Duration = Duration::from_secs(10);
 
+/// A node that was not heard of for this long is late: a heartbeat, and a second to send it.
+pub(crate) const HEARTBEAT_DUE: Duration = HEARTBEAT.saturating_add(Duration::from_secs(1));
+
 /// No node for this long: nobody was alive. Also how long before its last heartbeat a node may have died.
 pub const SILENCE: Duration = HEARTBEAT.saturating_mul(2);
 

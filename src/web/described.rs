@@ -114,6 +114,7 @@ pub(super) const FORMS: [(&str, &[(&str, &str)]); 28] = [
             ("zones", "string?"),
             ("zones_from", "string?"),
             ("zones_old", "boolean"),
+            ("overdue", "boolean"),
             ("labels", "object"),
             ("running", "[string]"),
             ("behind", "[string]"),

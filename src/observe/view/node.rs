@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
+use crate::clock::later;
 use crate::job::{JobName, NodeName};
-use crate::store::{NodeEntry, NodeReport};
+use crate::store::{HEARTBEAT_DUE, NodeEntry, NodeReport};
 
 /// One node: each element of `nodes --json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -23,6 +24,8 @@ pub struct NodeView {
     pub started: DateTime<Utc>,
     /// When it was heard of last, by the store's clock.
     pub seen: DateTime<Utc>,
+    /// Its next heartbeat has not come in time, though it may still be alive.
+    pub overdue: bool,
     /// Its clock minus the store's, in seconds, as it measured last.
     pub clock_offset_s: f64,
     /// Hash of its jobs.
@@ -75,6 +78,11 @@ impl NodeState {
 }
 
 impl NodeView {
+    /// The word for people: whether a node whose heartbeat is overdue is alive nobody knows.
+    pub const fn word(&self) -> &'static str {
+        if self.overdue { "late" } else { self.state.as_str() }
+    }
+
     /// Every node, with what differs among those that are alive.
     pub fn all(nodes: &[NodeEntry], now: DateTime<Utc>) -> Vec<Self> {
         // Two with the same name take turns in the registry: whoever speaks brings the other along.
@@ -116,6 +124,7 @@ impl NodeView {
             version: report.version.clone(),
             started: report.started_at,
             seen: *seen,
+            overdue: !state.is_gone() && later(*seen, HEARTBEAT_DUE) <= now,
             clock_offset_s: std::time::Duration::from_millis(report.clock_offset_ms.unsigned_abs()).as_secs_f64()
                 * if report.clock_offset_ms < 0 { -1.0 } else { 1.0 },
             config_hash: report.config_hash.clone(),
@@ -252,7 +261,7 @@ mod tests {
         let json = serde_json::to_value(&views).unwrap();
         let wanted = serde_json::json!([{
             "node": "d", "instance": "i", "state": "draining", "version": "0.1.0",
-            "started": "2026-11-21T11:00:00Z", "seen": "2026-11-21T12:00:00Z", "clock_offset_s": -1.5,
+            "started": "2026-11-21T11:00:00Z", "seen": "2026-11-21T12:00:00Z", "overdue": false, "clock_offset_s": -1.5,
             "config_hash": "c0ffee", "differs": [],
             "zones": null, "zones_from": null, "zones_old": false, "labels": {"zone": "eu"},
             "running": ["x@2026-11-21T12Z"], "behind": [],

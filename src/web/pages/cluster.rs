@@ -49,6 +49,7 @@ impl NodesPage {
 
 fn node_line(node: &NodeView, tell: &Teller) -> NodeLine {
     let glyph = match node.state {
+        _ if node.overdue => Shown::Retrying.key(),
         NodeState::Alive => Shown::Done.key(),
         NodeState::Draining => Shown::Pending.key(),
         NodeState::Stopped => Shown::Skipped.key(),
@@ -59,7 +60,7 @@ fn node_line(node: &NodeView, tell: &Teller) -> NodeLine {
     NodeLine {
         name: node.node.to_string(),
         glyph,
-        state: (tell.t.words.node_state)(node.state.as_str()),
+        state: (tell.t.words.node_state)(node.word()),
         seen: tell.apart(node.seen),
         started: tell.moment(node.started),
         version: node.version.clone(),

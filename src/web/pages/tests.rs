@@ -887,6 +887,20 @@ fn a_lock_says_who_holds_it_and_who_waits_in_the_order_of_the_queue() {
 }
 
 #[test]
+fn a_node_whose_heartbeat_is_overdue_is_late_on_its_page_and_not_alive() {
+    let mut node = entry("a", "1");
+    node.seen = at(NOW) - TimeDelta::seconds(12);
+    let shown = Snapshot { nodes: NodeView::all(&[node], at(NOW)).into(), ..snapshot() };
+    for (lang, said) in [("", "late: the heartbeat is overdue 12 s ago"), ("?lang=zh", "迟到：心跳逾期 12 秒前")]
+    {
+        let (setting, reader) = (setting(false), reader(lang));
+        let frame = Frame::of(&setting, &reader, Some(&shown), "nodes", "Nodes");
+        let page = text_of(&NodesPage::of(frame, &shown, &teller(&setting, &reader, Some(&shown))).render().unwrap());
+        assert!(page.contains(said), "{said}: {page}");
+    }
+}
+
+#[test]
 fn the_nodes_are_told_with_their_state_their_clock_their_file_and_what_they_run() {
     let (mut shown, setting, reader) = (snapshot(), setting(false), reader(""));
     let mut nodes: Vec<NodeEntry> = ["a", "b", "c", "d", "e"].map(|node| entry(node, "1")).to_vec();

@@ -56,6 +56,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         },
         node_state: |state| match state {
             "alive" => "在线",
+            "late" => "迟到：心跳逾期",
             "draining" => "排空中：不再开始新的运行",
             "stopped" => "已正常停止",
             _ => "失联：没有心跳",

@@ -41,6 +41,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         },
         node_state: |state| match state {
             "alive" => "alive",
+            "late" => "late: the heartbeat is overdue",
             "draining" => "draining: begins no more runs",
             "stopped" => "stopped cleanly",
             _ => "lost: no heartbeat",
