@@ -81,9 +81,9 @@ impl CellState {
         !matches!(self, Self::Disabled | Self::Unknown | Self::NotRead | Self::NotDue)
     }
 
-    /// Whether the slot was to be done by now, as far as is known.
+    /// Whether the slot was to be done by now, as far as is known: of one that nobody has read, nothing is.
     const fn is_due(self) -> bool {
-        !matches!(self, Self::NotDue | Self::Unknown | Self::Disabled)
+        !matches!(self, Self::NotDue | Self::Unknown | Self::Disabled | Self::NotRead)
     }
 }
 
@@ -96,14 +96,16 @@ pub struct HourCell {
     pub attempts: u16,
     /// Slots that are done.
     pub done: u16,
-    /// Slots that are due, or were.
+    /// Slots that are due, or were, of those that were read.
     pub due: u16,
+    /// Slots that were not read yet: of those nothing is known.
+    pub unread: u16,
 }
 
 impl Default for HourCell {
     /// An hour without a tick.
     fn default() -> Self {
-        Self { state: CellState::NotDue, attempts: 0, done: 0, due: 0 }
+        Self { state: CellState::NotDue, attempts: 0, done: 0, due: 0, unread: 0 }
     }
 }
 
@@ -115,6 +117,7 @@ impl HourCell {
         }
         self.done = self.done.saturating_add(u16::from(state == CellState::Done));
         self.due = self.due.saturating_add(u16::from(state.is_due()));
+        self.unread = self.unread.saturating_add(u16::from(state == CellState::NotRead));
     }
 
     /// With all the slots of another.
@@ -124,5 +127,31 @@ impl HourCell {
         }
         self.done = self.done.saturating_add(other.done);
         self.due = self.due.saturating_add(other.due);
+        self.unread = self.unread.saturating_add(other.unread);
+    }
+
+    /// Whether it is told by counts: it has more than one slot, of which at least one was read.
+    pub(crate) const fn counts(&self) -> bool {
+        self.due > 1 || (self.due == 1 && self.unread > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_nobody_has_read_counts_neither_as_done_nor_as_due() {
+        let mut hour = HourCell::default();
+        hour.add(CellState::Done, 1);
+        hour.add(CellState::Done, 1);
+        (0..52).for_each(|_| hour.add(CellState::NotRead, 0));
+        assert_eq!(hour, HourCell { state: CellState::NotRead, attempts: 0, done: 2, due: 2, unread: 52 });
+        hour.add(CellState::Missed, 0);
+        assert_eq!((hour.state, hour.done, hour.due, hour.unread), (CellState::Missed, 2, 3, 52));
+        hour.join(&HourCell { unread: 3, ..HourCell::default() });
+        assert_eq!((hour.due, hour.unread, hour.counts()), (3, 55, true));
+        let one = |due, unread| HourCell { due, unread, ..HourCell::default() }.counts();
+        assert_eq!([one(0, 0), one(0, 9), one(1, 0), one(1, 1), one(2, 0)], [false, false, false, true, true]);
     }
 }

@@ -4,9 +4,9 @@
 
 /**
  * @typedef {{ units: string[], ago: string, ahead: string, age: string, live: string, polling: string, off: string, lost: string,
- *   moved: string, zone: string, attempts: string, attempt: string, count: string, copied: string,
+ *   moved: string, zone: string, attempts: string, attempt: string, count: string, unread: string, copied: string,
  *   states: Record<string, string>, attempted: string[] }} Words
- * @typedef {{ state: string, attempts: number, done: number, due: number }} Cell
+ * @typedef {{ state: string, attempts: number, done: number, due: number, unread: number }} Cell
  * @typedef {{ rows: { job: string, cells: (Cell & { hour: string })[] }[] }} RowsChange
  * @typedef {{ hour: string, cells: Record<string, Cell> }} CellsChange
  * @typedef {{ job: string, hour: string, cell: Cell }} Change
@@ -313,11 +313,12 @@ function cellOf(change) {
   const text = document.createElement('i');
   const counts = words.attempted.includes(state) && change.attempts > (state === 'done' || state === 'running' ? 1 : 0);
   cell.dataset.s = state;
-  if (change.due > 1) {
+  if (change.due > 1 || (change.due === 1 && change.unread > 0)) {
     cell.dataset.c = String(change.done);
     // English says how many are done first, Chinese how many there are.
     const chinese = document.documentElement.lang.startsWith('zh');
     text.textContent = fill(words.count, word, ...(chinese ? [change.due, change.done] : [change.done, change.due]));
+    if (change.unread > 0) text.textContent += fill(words.unread, change.unread);
   } else if (counts) {
     cell.dataset.n = String(change.attempts);
     text.textContent = fill(change.attempts === 1 ? words.attempt : words.attempts, word, change.attempts);

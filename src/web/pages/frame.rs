@@ -270,11 +270,12 @@ fn words(t: &Texts) -> String {
     let many = (t.home.cell_attempts)("{}", 0).replacen('0', "{}", 1);
     let one = (t.home.cell_attempts)("{}", 1).replacen('1', "{}", 1);
     let count = (t.home.cell_count)("{}", 0, 0).replace('0', "{}");
+    let unread = (t.home.unread)(0).replacen('0', "{}", 1);
     json!({
         "units": t.time.units, "ago": t.time.ago, "ahead": t.time.ahead, "age": t.live.data_age,
         "live": t.live.live, "polling": t.live.polling, "off": t.live.off, "lost": t.live.lost,
         "moved": t.live.moved, "zone": t.live.browser_zone, "copied": t.slot.copied,
-        "attempts": many, "attempt": one, "count": count, "states": states, "attempted": attempted,
+        "attempts": many, "attempt": one, "count": count, "unread": unread, "states": states, "attempted": attempted,
     })
     .to_string()
 }

@@ -178,10 +178,10 @@ fn cell_view(cell: &HourCell, first: bool, t: &Texts) -> CellView {
     let state = Shown::from(cell.state);
     let word = (t.words.state)(state);
     let (attempts, done, due) = (u32::from(cell.attempts), u32::from(cell.done), u32::from(cell.due));
-    let many = due > 1;
+    let many = cell.counts();
     let number = (!many && state.shows(attempts)).then_some(attempts);
     let text = match (many, number) {
-        (true, _) => (t.home.cell_count)(word, done, due),
+        (true, _) => (t.home.cell_count)(word, done, due) + &now::unread(cell, t),
         (false, Some(attempts)) => (t.home.cell_attempts)(word, attempts),
         (false, None) => word.to_owned(),
     };

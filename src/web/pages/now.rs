@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use chrono::{DurationRound, TimeDelta};
 
-use crate::board::{BoardRow, CellState};
+use crate::board::{BoardRow, CellState, HourCell};
 use crate::observe::view::{NoStart, SlotView};
 use crate::slot::SlotState;
 use crate::web::pages::moment::Teller;
 use crate::web::pages::state::Shown;
+use crate::web::pages::texts::Texts;
 
 /// Its glyph, where it has one, and the words.
 pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String) {
@@ -24,9 +25,11 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
         return (Some(Shown::Skipped.key()), until.unwrap_or_else(|| t.paused.to_owned()));
     }
     let Some(slot) = &view.current else {
-        let unknown = row.cells.last().is_some_and(|cell| cell.state == CellState::Unknown);
-        let shown = if unknown { Shown::Unknown } else { Shown::NotDue };
-        return (unknown.then_some(shown.key()), (tell.t.words.state)(shown).to_owned());
+        return match row.cells.last().map(|cell| cell.state) {
+            Some(CellState::NotRead) => (Some(Shown::Loading.key()), tell.t.frame.reading.to_owned()),
+            Some(CellState::Unknown) => (Some(Shown::Unknown.key()), (tell.t.words.state)(Shown::Unknown).to_owned()),
+            _ => (None, (tell.t.words.state)(Shown::NotDue).to_owned()),
+        };
     };
     if let Some(why @ (NoStart::NoNode | NoStart::NoLiveNode)) = view.no_start {
         return (Some(Shown::from(slot.state).key()), (tell.t.actions.no_start)(why).to_owned());
@@ -34,9 +37,10 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
     if let (Some(NoStart::NotDue), Some(since)) = (view.no_start, view.first_seen) {
         return (None, (t.not_due_before)(&tell.coming(since).text));
     }
-    if let Some(cell) = row.cells.last().filter(|cell| cell.due > 1) {
+    if let Some(cell) = row.cells.last().filter(|cell| cell.counts()) {
         let since = tell.exact(tell.now.duration_trunc(TimeDelta::hours(1)).unwrap_or(slot.start));
-        return (Some(Shown::from(cell.state).key()), (t.count_in)(cell.done.into(), cell.due.into(), &since));
+        let count = (t.count_in)(cell.done.into(), cell.due.into(), &since);
+        return (Some(Shown::from(cell.state).key()), count + &unread(cell, tell.t));
     }
     // Its tick is to come: the slot has begun, and is not due.
     let waits = row.cells.iter().any(|cell| cell.state == CellState::Pending);
@@ -48,6 +52,11 @@ pub(super) fn of(row: &BoardRow, tell: &Teller) -> (Option<&'static str>, String
     }
     let shown = Shown::from(slot.state);
     (Some(shown.key()).filter(|_| slot.start <= tell.now), words(slot, tell))
+}
+
+/// How many slots of an hour were not read yet, after what is said of the others; nothing where all were.
+pub(super) fn unread(cell: &HourCell, t: &Texts) -> String {
+    if cell.unread == 0 { String::new() } else { (t.home.unread)(cell.unread.into()) }
 }
 
 fn words(slot: &SlotView, tell: &Teller) -> String {

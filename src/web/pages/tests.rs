@@ -44,7 +44,7 @@ fn name(text: &str) -> JobName {
 
 fn cell(state: CellState, attempts: u16) -> HourCell {
     let due = u16::from(!matches!(state, CellState::NotDue | CellState::Unknown));
-    HourCell { state, attempts, done: u16::from(state == CellState::Done), due }
+    HourCell { state, attempts, done: u16::from(state == CellState::Done), due, unread: 0 }
 }
 
 /// A row whose last cells are these.
@@ -75,7 +75,7 @@ fn paused(row: &BoardRow) -> Arc<BoardRow> {
 pub(in crate::web) fn snapshot() -> Snapshot {
     use CellState::{Done, Failed, Missed, NotDue, NotRead, Pending, Retrying, Running, Skipped, Unknown};
     let one = |state| cell(state, 1);
-    let sub = |done| HourCell { state: Done, attempts: 1, done, due: 60 };
+    let sub = |done| HourCell { state: Done, attempts: 1, done, due: 60, unread: 0 };
     let rows = vec![
         row("billing", Some(fixture::failed()), &[cell(Done, 2), one(Done), one(Done), cell(Failed, 3)]),
         row("cache-warm", Some(fixture::done()), &[sub(60), sub(60), sub(58), HourCell { state: Running, ..sub(11) }]),
@@ -349,6 +349,44 @@ fn a_slot_that_was_missed_after_attempts_is_not_shown_as_if_nothing_had_run() {
         let tell = teller(&setting(true), &reader(lang), Some(&shown));
         assert_eq!(sentence(&judged(&tried, over, true), &tell), said);
         assert_ne!(sentence(&judged(&fixture::untouched(), over, true), &tell), said);
+    }
+}
+
+#[test]
+fn what_was_not_read_is_said_to_be_read_and_is_none_that_is_not_due() {
+    let unread = |done, due, unread| HourCell { state: CellState::NotRead, attempts: 0, done, due, unread };
+    let rows = vec![
+        row("a-minute", Some(fixture::done()), &[unread(2, 2, 52)]),
+        row("b-hour", None, &[unread(0, 0, 1)]),
+        row("c-idle", None, &[cell(CellState::NotDue, 0)]),
+    ];
+    let shown = Snapshot { rows, concerns: Arc::default(), read_at: None, ..snapshot() };
+    for (lang, said) in [
+        (
+            "",
+            [
+                "2 of 2 done since 14:00 UTC, 52 not read yet",
+                "<i>loading, 2 of 2 done, 52 not read yet</i>",
+                "<i>loading</i>",
+                "</span>reading the store<",
+                "<td class=\"t\">not due<",
+            ],
+        ),
+        (
+            "?lang=zh",
+            [
+                "自 14:00 UTC 起 2 次中完成 2 次，52 次尚未读取",
+                "2 次中完成 2 次，52 次尚未读取</i>",
+                "<i>读取中</i>",
+                "</span>正在读取存储<",
+                "<td class=\"t\">无调度<",
+            ],
+        ),
+    ] {
+        let page = home(&shown, lang, false);
+        for said in said {
+            assert!(page.contains(said), "{said}: {page}");
+        }
     }
 }
 

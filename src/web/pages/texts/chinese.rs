@@ -185,6 +185,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         open: "查看",
         cell_attempts: |state, attempts| format!("{state}，{attempts} 次尝试"),
         cell_count: |state, done, due| format!("{state}，{due} 次中完成 {done} 次"),
+        unread: |slots| format!("，{slots} 次尚未读取"),
     },
     needs: NeedTexts {
         failed: |used, of| format!("失败：{of} 次尝试已用 {used} 次"),

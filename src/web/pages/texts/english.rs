@@ -147,6 +147,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
             _ => format!("{state}, {attempts} attempts"),
         },
         cell_count: |state, done, due| format!("{state}, {done} of {due} done"),
+        unread: |slots| format!(", {slots} not read yet"),
     },
     needs: NeedTexts {
         failed: |used, of| format!("failed: {used} of {of} attempts used"),

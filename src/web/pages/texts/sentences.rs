@@ -143,6 +143,8 @@ pub(in crate::web::pages) struct HomeTexts {
     pub(in crate::web::pages) open: &'static str,
     pub(in crate::web::pages) cell_attempts: fn(&str, u32) -> String,
     pub(in crate::web::pages) cell_count: fn(&str, u32, u32) -> String,
+    /// What follows counts: how many slots were not read yet.
+    pub(in crate::web::pages) unread: fn(u32) -> String,
 }
 
 /// What the lines of NEEDS YOU and of the columns NOW and NEXT say.
