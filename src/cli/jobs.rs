@@ -16,7 +16,7 @@ use crate::cli::value_parsers;
 use crate::clock::between;
 use crate::job::JobName;
 use crate::observe::view::{JobView, NoStart, SlotView};
-use crate::slot::{SlotKey, SlotState};
+use crate::slot::SlotState;
 use crate::store::JobOrigin;
 
 /// List the jobs with the state of their current slots
@@ -99,7 +99,7 @@ fn orphan(view: &JobView, store: &StoreArgs) -> String {
 
 /// The table; its last column is there where a job is failing.
 pub(crate) fn grid(views: &[JobView], now: DateTime<Utc>, console: &Console) -> Grid {
-    let is_failing = views.iter().any(|view| view.latest.failing.is_some());
+    let is_failing = views.iter().any(|view| view.failing().is_some());
     let columns = ["JOB", "SLOT", "STATE", "ATTEMPTS", "HOLDER", "NEXT", "FAILING"];
     let mut grid = Grid::new(console, if is_failing { &columns } else { &columns[..6] });
     for view in views {
@@ -150,9 +150,8 @@ fn not_due(first_seen: Option<DateTime<Utc>>) -> String {
 
 /// How many slots ended without success since the last that is done, and how long ago the first of them began.
 fn failing(view: &JobView, now: DateTime<Utc>) -> Option<String> {
-    let failing = view.latest.failing.as_ref()?;
-    let since = failing.since.parse::<SlotKey>().ok()?.start();
-    Some(format!("{} for {}", failing.slots, brief(between(since, now))))
+    let (since, slots) = view.failing()?;
+    Some(format!("{slots} for {}", brief(between(since.start(), now))))
 }
 
 /// When something happens next: the end of a wait within the slot, or the next tick.
@@ -204,12 +203,12 @@ mod tests {
         ];
         assert_eq!(
             shown(&views),
-            "JOB      SLOT            STATE     ATTEMPTS  HOLDER  NEXT\n\
-             billing  2026-11-21T12Z  running   2/3       b       in 48m\n\
-             mail     2026-11-21T12Z  retrying  1/3       -       retry in 8s\n\
-             push     2026-11-21T12Z  done      1/3       -       in 48m\n\
-             report   2026-11-21T12Z  pending   0/3       -       in 48m\n\
-             sweep    2026-11-21T12Z  failed    3/3       -       in 48m\n"
+            "JOB      SLOT            STATE     ATTEMPTS  HOLDER  NEXT         FAILING\n\
+             billing  2026-11-21T12Z  running   2/3       b       in 48m       -\n\
+             mail     2026-11-21T12Z  retrying  1/3       -       retry in 8s  -\n\
+             push     2026-11-21T12Z  done      1/3       -       in 48m       -\n\
+             report   2026-11-21T12Z  pending   0/3       -       in 48m       -\n\
+             sweep    2026-11-21T12Z  failed    3/3       -       in 48m       1 for 12m\n"
         );
     }
 
@@ -340,6 +339,24 @@ mod tests {
             note.as_deref(),
             Some("no node is alive: no heartbeat in the last 7d; start one with: cronward run")
         );
+    }
+
+    #[test]
+    fn a_current_slot_that_failed_counts_among_those_that_failed_in_a_row() {
+        let slot = |record| Some(SlotView::of(&record, fixture::at(NOON), 3));
+        let latest = || LatestView { failing: Some(failing("2026-11-21T10Z", 2)), ..LatestView::default() };
+        let said = |view: JobView| super::failing(&view, fixture::at(NOON));
+        let known = |record| JobView { latest: latest(), ..view("billing", slot(record)) };
+        assert_eq!(said(known(fixture::failed())).as_deref(), Some("3 for 2h"), "its verdict comes when it is over");
+        assert_eq!(said(known(fixture::waiting())).as_deref(), Some("2 for 2h"));
+        assert_eq!(said(view("billing", slot(fixture::failed()))).as_deref(), Some("1 for 12m"));
+        assert_eq!(said(view("billing", slot(fixture::untouched()))), None);
+        // The verdict is recorded: it is among them.
+        let counted = FailingView { last: "2026-11-21T12Z".to_owned(), ..failing("2026-11-21T10Z", 3) };
+        let latest = LatestView { failing: Some(counted), ..LatestView::default() };
+        let settled = JobView { latest, ..view("billing", slot(fixture::failed())) };
+        assert_eq!(said(settled).as_deref(), Some("3 for 2h"));
+        assert!(shown(&[view("billing", slot(fixture::failed()))]).contains("FAILING"), "the column is there for it");
     }
 
     #[test]

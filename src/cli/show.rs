@@ -97,7 +97,10 @@ impl Page<'_> {
         }
         if let Some(failing) = &self.latest.failing {
             let done = self.latest.success.map(|done| format!("; the newest that is done is {}", done.slot));
-            let (count, since) = (failing.slots, failing.since);
+            // The verdict of this one may come later.
+            let state = record.state(*now, max);
+            let newer = matches!(state, SlotState::Failed | SlotState::Missed) && failing.last < slot.key();
+            let (count, since) = (failing.slots + u32::from(newer), failing.since);
             let slots = if count == 1 { "1 slot of the job".to_owned() } else { format!("{count} slots of the job") };
             field(page, "failing", &format!("{slots} since {since}{}", done.unwrap_or_default()));
         }

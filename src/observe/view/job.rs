@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::job::JobName;
 use crate::observe::view::{LatestView, SlotView};
-use crate::slot::Slot;
+use crate::slot::{Slot, SlotKey, SlotState};
 use crate::store::{JobEntry, JobOrigin, Pause};
 
 /// Why no node starts a slot of a job of a file by itself, though the slot lasts.
@@ -105,6 +105,19 @@ pub struct TickView {
 }
 
 impl JobView {
+    /// The first of the slots that came to their end without success since the newest that is done, and how many they are: those that
+    /// the store has counted, and the current one, whose verdict may come later.
+    pub fn failing(&self) -> Option<(SlotKey, u32)> {
+        let counted = self.latest.failing.as_ref();
+        let key = |text: &str| text.parse::<SlotKey>().ok();
+        let is_run = !self.orphaned && (self.enabled || self.origin != JobOrigin::File);
+        let ended = |slot: &&Arc<SlotView>| is_run && matches!(slot.state, SlotState::Failed | SlotState::Missed);
+        let current = self.current.as_ref().filter(ended).and_then(|slot| key(&slot.slot));
+        let newer = current.filter(|current| counted.is_none_or(|counted| key(&counted.last) < Some(*current)));
+        let first = counted.and_then(|counted| key(&counted.since)).or(newer)?;
+        Some((first, counted.map_or(0, |counted| counted.slots) + u32::from(newer.is_some())))
+    }
+
     /// A job as the registry or the file describes it, without its slot, its pause and what it has come to.
     pub fn of(entry: &JobEntry, next_tick: Option<DateTime<Utc>>) -> Self {
         Self {

@@ -7,7 +7,7 @@ use crate::admin::actions::Verb;
 use crate::admin::words::zone_name;
 use crate::board::{BoardRow, Snapshot};
 use crate::job::{JobSpec, Program};
-use crate::observe::view::{LatestView, PauseView, TickView};
+use crate::observe::view::{JobView, PauseView, TickView};
 use crate::schedule::Timetable;
 use crate::store::Pause;
 use crate::web::pages::chart::{self, Chart};
@@ -176,7 +176,7 @@ fn facts(row: &BoardRow, timetable: &Timetable, tell: &Teller) -> Vec<(&'static 
     facts.extend(view.paused.iter().map(|pause| pause_fact(pause, tell)));
     facts.extend(row.spec.iter().flat_map(|spec| of_spec(spec, tell)));
     facts.push((t.origin, (t.where_)(view.origin).to_owned()));
-    facts.extend(latest(&view.latest, tell));
+    facts.extend(latest(view, tell));
     facts
 }
 
@@ -203,12 +203,11 @@ fn of_spec(spec: &JobSpec, tell: &Teller) -> Vec<(&'static str, String)> {
     facts
 }
 
-fn latest(latest: &LatestView, tell: &Teller) -> Vec<(&'static str, String)> {
+fn latest(view: &JobView, tell: &Teller) -> Vec<(&'static str, String)> {
     let t = &tell.t.job;
-    let success = latest.success.as_ref().map_or_else(|| t.never.to_owned(), |done| tell.exact(done.at));
-    let failing = latest.failing.as_ref();
-    let failing = failing.map(|failing| {
-        (t.failing_since, format!("{} ({})", failing.since, (tell.t.needs.failed_slots)(failing.slots)))
-    });
+    let success = view.latest.success.as_ref().map_or_else(|| t.never.to_owned(), |done| tell.exact(done.at));
+    let failing = view
+        .failing()
+        .map(|(since, slots)| (t.failing_since, format!("{since} ({})", (tell.t.needs.failed_slots)(slots))));
     [(t.last_success, success)].into_iter().chain(failing).collect()
 }

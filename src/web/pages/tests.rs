@@ -826,6 +826,12 @@ fn a_job_says_when_it_runs_whose_it_is_what_it_came_to_lately_and_what_comes() {
 }
 
 #[test]
+fn the_page_of_a_job_counts_its_current_slot_among_those_that_failed_in_a_row() {
+    // Three attempts of the slot of 12:00 have failed; its verdict comes when it is over.
+    assert!(text_of(&job("", true)).contains("Failing since 2026-11-21T12Z (1 slot)"), "{}", text_of(&job("", true)));
+}
+
+#[test]
 fn a_paused_job_names_the_person_the_reason_the_end_and_the_times_that_the_pause_covers() {
     let pause = |until: Option<&str>| PauseView {
         since: at("2026-11-21T13:00:00Z"),

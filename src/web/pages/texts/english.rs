@@ -176,7 +176,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         signal: |signal| format!("killed by signal {signal}"),
         exit: |code| format!("exit {code}"),
         on_node: |node| format!("on {node}"),
-        failed_slots: |slots| format!("{slots} slots in a row"),
+        failed_slots: |slots| if slots == 1 { "1 slot".to_owned() } else { format!("{slots} slots in a row") },
         nobody_tries: "nobody tries again",
         too_late: "no node starts it again: the start deadline has passed",
         done_at: |slot| format!("{slot} done"),
