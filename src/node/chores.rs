@@ -185,6 +185,7 @@ mod tests {
             namesake: None,
             behind: BTreeMap::new(),
             since: BTreeMap::new(),
+            silent_since: None,
         }
     }
 

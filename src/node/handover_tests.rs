@@ -75,6 +75,15 @@ fn what_a_node_owes_is_taken_over_although_another_that_began_later_owes_nothing
 }
 
 #[test]
+fn a_node_that_starts_where_none_is_alive_says_since_when() {
+    let said = |nodes| taking_over(nodes, "11:30:00").1.silent_since;
+    let early = || other("12:00:00", None, None);
+    assert_eq!(said(vec![early(), other("13:20:00", None, None)]), Some(at("13:20:00")));
+    assert_eq!(said(vec![early(), other("13:59:50", None, None)]), None, "one is alive");
+    assert_eq!(said(Vec::new()), None, "of what was before nothing is known");
+}
+
+#[test]
 fn a_node_says_from_which_slot_on_it_answers_for_a_job_that_nobody_it_heard_of_had_before() {
     let begun = |nodes: Vec<NodeEntry>, first_seen: &str| {
         let (closes, report) = taking_over(nodes, first_seen);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use crate::clock::{CLOCK_OFF, Mono, Now, correction_ms, earlier, later, no_earlier_than, offset_ms};
+use crate::clock::{CLOCK_OFF, Mono, Now, between, correction_ms, earlier, later, no_earlier_than, offset_ms};
 use crate::event::Event;
 use crate::job::JobName;
 use crate::node::action::{Action, Looked, Outbox, Question, Report};
@@ -67,6 +67,8 @@ pub(super) struct Membership {
     /// What the wall clock is put right by, in milliseconds; 0 while it is left alone.
     ahead_ms: i64,
     first_contact: FirstContact,
+    /// The last heartbeat before its own start, where no node was alive then.
+    silent_since: Option<DateTime<Utc>>,
     purge_at: Option<Mono>,
     /// Up to when slots were noted that are not this node's to run.
     passed_over: Option<DateTime<Utc>>,
@@ -95,6 +97,7 @@ impl Membership {
             clock_offset_ms: 0,
             ahead_ms: 0,
             first_contact: FirstContact::Unread(None),
+            silent_since: None,
             purge_at: None,
             passed_over: None,
         }
@@ -210,7 +213,7 @@ impl Membership {
         let mut report = node.plan.report(node.identity);
         report.clock_offset_ms = self.clock_offset_ms;
         report.running = self.verdicts.running(node.active.running());
-        report.draining = self.draining;
+        (report.draining, report.silent_since) = (self.draining, self.silent_since);
         report.namesake.clone_from(&self.presence.namesake);
         let behind = self.verdicts.closer.behind(earlier(now.wall, node.upkeep.behind()));
         report.behind = behind.map(|(job, start)| (job.clone(), start)).collect();
@@ -330,8 +333,9 @@ impl Membership {
         out: &mut Outbox,
     ) -> Now {
         let now = self.store_reached(asked, now, store_now, node, out);
-        if let Some(gap) = handover::silence(nodes, store_now) {
-            out.push_back(Action::Emit(Event::ClusterWasDown { gap }));
+        self.silent_since = handover::silence(nodes, store_now);
+        if let Some(last) = self.silent_since {
+            out.push_back(Action::Emit(Event::ClusterWasDown { gap: between(last, store_now) }));
         }
         self.first_contact = FirstContact::Read {
             closed: handover::closed(nodes, node.upkeep.silence()),

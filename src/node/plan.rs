@@ -147,6 +147,7 @@ impl Plan {
             namesake: None,
             behind: BTreeMap::new(),
             since: BTreeMap::new(),
+            silent_since: None,
         }
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use crate::clock::{between, earlier};
+use crate::clock::{between, earlier, later};
 use crate::job::{JobName, NodeName};
 use crate::slot::SlotKey;
 use crate::store::registry::{NodeEntry, NodeReport, SILENCE};
@@ -63,10 +63,29 @@ pub fn left(
     dead.flat_map(|entry| &entry.report.running).filter_map(slot).collect()
 }
 
-/// For how long no node was alive; none when one was just now, or none ever.
-pub fn silence(nodes: &[NodeEntry], now: DateTime<Utc>) -> Option<Duration> {
-    let last = nodes.iter().map(|node| node.seen).max()?;
-    Some(between(last, now)).filter(|gap| *gap > SILENCE)
+/// The last heartbeat, where no node has been alive since; none when one was just now, or none ever.
+pub fn silence(nodes: &[NodeEntry], now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    nodes.iter().map(|node| node.seen).max().filter(|last| between(*last, now) > SILENCE)
+}
+
+/// Whether no node was alive in a whole span, as far as the registry knows: the last heartbeat before it, and when the next node started;
+/// none while none has.
+pub fn silence_over(
+    nodes: &[NodeEntry],
+    (from, to): (DateTime<Utc>, DateTime<Utc>),
+    now: DateTime<Utc>,
+) -> Option<(DateTime<Utc>, Option<DateTime<Utc>>)> {
+    // A node is alive from its start on, and may have been for a while after its last heartbeat, unless that said that it left.
+    let last = |node: &NodeEntry| if node.report.stopped { node.seen } else { later(node.seen, SILENCE) };
+    if nodes.iter().any(|node| node.report.started_at < to && last(node) > from) {
+        return None;
+    }
+    let told = nodes.iter().filter_map(|node| Some((node.report.silent_since?, node.report.started_at)));
+    let told =
+        told.filter(|(since, started)| later(*since, SILENCE) <= from && *started >= to).min_by_key(|told| told.1);
+    let none_since = || (to <= now && !nodes.iter().any(|node| node.is_alive(now))).then_some(());
+    let newest = || nodes.iter().map(|node| node.seen).max().filter(|seen| *seen <= from);
+    told.map(|(since, started)| (since, Some(started))).or_else(|| none_since().and_then(|()| Some((newest()?, None))))
 }
 
 #[cfg(test)]
@@ -185,10 +204,42 @@ mod tests {
     }
 
     #[test]
+    fn that_no_node_was_alive_in_a_span_is_said_only_where_the_registry_knows_it() {
+        let (span, now) = ((at("12:00:00"), at("13:00:00")), at("14:00:00"));
+        let over = |nodes: &[NodeEntry]| silence_over(nodes, span, now);
+        let began = |name: &str, started: &str, seen: &str| {
+            let report = NodeReport::new(NodeName::new(name).unwrap(), "", at(started));
+            NodeEntry { report, seen: at(seen) }
+        };
+        assert_eq!(over(&[]), None, "nobody is known");
+        assert_eq!(over(&[began("a", "08:00:00", "11:50:00")]), Some((at("11:50:00"), None)));
+        let both = [began("a", "08:00:00", "11:50:00"), began("b", "08:00:00", "11:55:00")];
+        assert_eq!(over(&both), Some((at("11:55:00"), None)));
+        assert_eq!(over(&[began("a", "08:00:00", "11:59:50")]), None, "it may have been alive when that began");
+        let mut left = began("a", "08:00:00", "11:59:50");
+        left.report.stopped = true;
+        assert_eq!(over(&[left.clone()]), Some((at("11:59:50"), None)), "it said that it left");
+        assert_eq!(over(&[began("a", "12:30:00", "12:40:00")]), None, "it lived in it");
+        // What the instance before did nobody knows, unless the node says that none was alive.
+        let next = began("a", "13:30:00", "13:59:55");
+        assert_eq!(over(&[next.clone()]), None);
+        assert_eq!(over(&[left.clone(), next.clone()]), None);
+        let tells = |since: &str| {
+            let mut next = next.clone();
+            next.report.silent_since = Some(at(since));
+            over(&[began("b", "13:40:00", "13:59:58"), next])
+        };
+        assert_eq!(tells("11:55:00"), Some((at("11:55:00"), Some(at("13:30:00")))));
+        assert_eq!(tells("11:59:50"), None, "it may have been alive when that began");
+        assert_eq!(tells("12:10:00"), None);
+        assert_eq!(silence_over(&both, span, at("12:30:00")), None, "it is not over");
+    }
+
+    #[test]
     fn silence_is_told_only_when_nobody_was_alive() {
         let nodes = [node("14:00:00", &[], &[]), node("12:00:00", &[], &[])];
         assert_eq!(silence(&nodes, at("14:00:20")), None);
-        assert_eq!(silence(&nodes, at("14:01:00")), Some(Duration::from_secs(60)));
+        assert_eq!(silence(&nodes, at("14:01:00")), Some(at("14:00:00")));
         assert_eq!(silence(&[], at("14:00:00")), None);
     }
 }

@@ -220,6 +220,14 @@ pub struct NodeReport {
     /// hearing of a node that had them: the start of the slot with which that was. Of what ended earlier it says nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub since: BTreeMap<JobName, DateTime<Utc>>,
+    /// The last heartbeat of any node before its own start, where no node was alive then: up to its start there was none. For people.
+    #[serde(
+        default,
+        rename = "silent_since_ms",
+        with = "chrono::serde::ts_milliseconds_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub silent_since: Option<DateTime<Utc>>,
 }
 
 impl NodeReport {
@@ -251,6 +259,7 @@ impl NodeReport {
             namesake: None,
             behind: BTreeMap::new(),
             since: BTreeMap::new(),
+            silent_since: None,
         }
     }
 }

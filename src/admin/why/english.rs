@@ -162,10 +162,14 @@ const SLOT: SlotReasons = SlotReasons {
     never_known: "the slot did not run: no node has ever run this job",
     known_later: |at| format!("the slot did not run: the job was first registered at {at}"),
     forgotten: |kept| format!("nothing is known of the slot any more: records are kept for {kept}"),
-    unheard: |closed| {
-        let by = closed.map(|(node, at)| format!("; node {node} recorded the slot as missed at {at}"));
-        format!("the slot did not run: {UNKNOWN_REASON}{}", by.unwrap_or_default())
+    nobody_alive: |last, started, closed| {
+        let started = after(", next node started at ", started);
+        format!(
+            "the slot did not run: no node was alive from its scheduled time to its end (last heartbeat at {last}{started}){}",
+            recorded(closed)
+        )
     },
+    unheard: |closed| format!("the slot did not run: {UNKNOWN_REASON}{}", recorded(closed)),
 };
 
 /// Where the decision log says nothing.
@@ -180,6 +184,11 @@ pub(super) fn holder(node: &str, label: &str, since: Option<&str>) -> String {
 
 fn after(word: &str, said: Option<&str>) -> String {
     said.map(|said| format!("{word}{said}")).unwrap_or_default()
+}
+
+/// Which node recorded the miss, and when.
+fn recorded(closed: Option<(&str, &str)>) -> String {
+    closed.map(|(node, at)| format!("; node {node} recorded the slot as missed at {at}")).unwrap_or_default()
 }
 
 const fn does(over: bool) -> &'static str {

@@ -331,7 +331,14 @@ fn unheard(told: Reasoning<'_>) -> Explanation {
         Some(_) => {
             let closed = told.record.verdict.as_ref().filter(|verdict| verdict.verdict == Verdict::Missed);
             let closed = closed.map(|verdict| (verdict.by.as_str(), told.at(verdict.at)));
-            let sentence = (t.unheard)(closed.as_ref().map(|(node, at)| (*node, at.as_str())));
+            let closed = closed.as_ref().map(|(node, at)| (*node, at.as_str()));
+            // A note is a sign of life.
+            let sentence = match told.silence.filter(|_| told.pages.is_empty()) {
+                Some((since, until)) => {
+                    (t.nobody_alive)(&told.at(since), until.map(|until| told.at(until)).as_deref(), closed)
+                }
+                None => (t.unheard)(closed),
+            };
             Explanation::fixable(sentence, told.again())
         }
     }

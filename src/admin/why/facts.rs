@@ -50,6 +50,8 @@ pub(crate) struct Facts {
     pub(crate) no_start: Option<NoStart>,
     /// Nodes that are alive.
     pub(crate) alive: Vec<NodeName>,
+    /// Of a slot in which no node was alive from its tick on: the last heartbeat before, and when the next node started.
+    pub(crate) silence: Option<(DateTime<Utc>, Option<DateTime<Utc>>)>,
     /// The store's clock.
     pub(crate) now: DateTime<Utc>,
     /// How long records are kept.

@@ -39,6 +39,7 @@ use crate::job::LockName;
 use crate::observe::view::WhyView;
 use crate::resource::{DeadlockStep, OwnerId, attempt_label};
 use crate::slot::{Mark, SlotRecord};
+use crate::store::handover;
 
 /// Reads all that is known.
 pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: CommandLine) -> Result<Facts, AdminError> {
@@ -51,9 +52,12 @@ pub(crate) async fn facts(session: &AdminSession, wanted: &SlotRef, store: Comma
     let (now, nodes) = session.store.nodes().await?;
     let (queued, ring) = queues(session, job, &record).await?;
     let blocker = blocker::find(session, job, &record, &pages).await?;
+    let tick = job.owed_tick(&record.slot).or(job.first_tick(&record.slot));
+    let silence = tick.and_then(|tick| handover::silence_over(&nodes, (tick, record.slot.end()), now));
     let alive = nodes.into_iter().filter(|node| node.is_alive(now)).map(|node| node.report.name);
     Ok(Facts {
-        tick: job.owed_tick(&record.slot).or(job.first_tick(&record.slot)),
+        tick,
+        silence,
         not_owed: job.not_owed(&record.slot),
         pages,
         unreadable,

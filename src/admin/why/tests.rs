@@ -7,7 +7,7 @@ use crate::admin::fixture::{self, NOON, Scene, at, node};
 use crate::job::Namespace;
 use crate::observe::view::NoStart;
 use crate::slot::{Decision, Fence, Mark, Note, NotePage, Outcome, RunRecord, SlotRecord, Verdict, VerdictRecord};
-use crate::store::{JobEntry, JobOrigin, Pause};
+use crate::store::{JobEntry, JobOrigin, NodeReport, Pause};
 
 const OVER: &str = "2026-11-21T15:00:00Z";
 
@@ -38,6 +38,7 @@ pub(crate) fn about(record: SlotRecord, now: &str, pages: Vec<NotePage>) -> Fact
         orphaned: false,
         no_start: None,
         alive: vec![node("a")],
+        silence: None,
         now: at(now),
         retention: fixture::KEPT,
         zone: None,
@@ -470,6 +471,41 @@ async fn the_store_is_asked_for_record_notes_pause_and_who_is_alive() {
     assert_eq!(found.tick, Some(at("2026-11-21T12:00:00Z")));
     let unknown = facts(&session, &"biling".parse().unwrap(), CommandLine::default()).await.err().unwrap();
     assert_eq!(unknown.to_string(), "no job biling: did you mean billing?");
+}
+
+#[tokio::test]
+async fn of_a_slot_in_which_no_node_was_alive_exactly_that_is_said() {
+    let mut scene = Scene::at("2026-11-21T11:50:00Z");
+    scene.register("billing", "0 * * * *").await;
+    scene.node("a", &["billing"]).await;
+    scene.pass(5);
+    scene.node("b", &["billing"]).await;
+    scene.pass(115);
+    let told = async |scene: &Scene, slot: &str| {
+        let wanted = format!("billing@{slot}").parse().unwrap();
+        explain(&facts(&scene.session().await, &wanted, CommandLine::default()).await.unwrap()).sentence
+    };
+    assert_eq!(
+        told(&scene, "2026-11-21T12Z").await,
+        "the slot did not run: no node was alive from its scheduled time to its end (last heartbeat at 11:55:00)"
+    );
+    // When it was due nodes were alive.
+    assert!(told(&scene, "2026-11-21T11Z").await.contains(english::UNKNOWN_REASON));
+    // A node begins, and knows since when there was none; the name of the node that was alive until then is its own.
+    let since = at("2026-11-21T11:55:00Z");
+    let job_hashes = [(fixture::entry("billing").name, String::new())].into();
+    let report =
+        NodeReport { silent_since: Some(since), job_hashes, ..fixture::report("b", at("2026-11-21T13:50:00Z")) };
+    scene.store.heartbeat(&report).await.unwrap();
+    let closing = told(&scene, "2026-11-21T12Z").await;
+    assert_eq!(
+        closing,
+        "the slot did not run: no node was alive from its scheduled time to its end (last heartbeat at 11:55:00, next node started at \
+         13:50:00)"
+    );
+    // Without that, nobody knows what the instances before did.
+    scene.store.heartbeat(&NodeReport { silent_since: None, ..report }).await.unwrap();
+    assert!(told(&scene, "2026-11-21T12Z").await.contains(english::UNKNOWN_REASON));
 }
 
 #[tokio::test]

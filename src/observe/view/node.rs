@@ -182,6 +182,7 @@ mod tests {
             namesake: None,
             behind: BTreeMap::new(),
             since: BTreeMap::new(),
+            silent_since: None,
         };
         NodeEntry { report, seen: format!("2026-11-21T{seen}Z").parse().unwrap() }
     }

@@ -1107,6 +1107,10 @@ fn known() -> Vec<Facts> {
             let alone = Facts { alive: Vec::new(), pages: Vec::new(), ..of(JobOrigin::File) };
             let strange = Facts { known_since: None, pages: Vec::new(), ..of(JobOrigin::File) };
             let new = Facts { known_since: Some(at(over)), pages: Vec::new(), ..of(JobOrigin::File) };
+            let last = |until| Some((at("2026-11-21T11:00:00Z"), until));
+            let down = Facts { silence: last(None), pages: Vec::new(), ..of(JobOrigin::File) };
+            let again = Facts { silence: last(Some(at(over))), pages: Vec::new(), ..of(JobOrigin::File) };
+            known.extend([down, again]);
             let idle = Facts { tick: None, pages: Vec::new(), ..of(JobOrigin::File) };
             known.extend([file, crontab, service, paused, orphaned, alone, strange, new, idle]);
         }
