@@ -68,7 +68,8 @@ fn jobs_of_the_file_are_listed_before_any_node_has_run_them() {
     let place = Place::with_jobs(JOBS);
     assert_eq!(place.run(&["migrate"]).code, 0);
     let told = place.run(&["jobs"]);
-    assert_eq!((told.code, &*told.stderr), (0, ""));
+    let nobody = "no node is alive: no heartbeat in the last 7d; start one with: cronward run\n";
+    assert_eq!((told.code, &*told.stderr), (0, nobody));
     let first: Vec<&str> = told.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
     assert_eq!(first, ["JOB", "hourly", "nightly", "off"]);
     assert!(told.stdout.lines().any(|line| line.starts_with("off ") && line.contains(" disabled ")), "{}", told.stdout);

@@ -2,7 +2,7 @@
 
 /// Patterns and the word that takes their place; the first that fits wins. In a pattern `#` is a digit, `+` one or more
 /// digits, `%` a hexadecimal digit, `~` a letter for a unit of time, `*` everything up to a space, and the rest itself.
-const PATTERNS: [(&str, &str); 22] = [
+const PATTERNS: [(&str, &str); 23] = [
     // A column of instants is wider where they are of another day than the slot's first.
     ("AT                   NODE", "AT  NODE"),
     ("AT        NODE", "AT  NODE"),
@@ -17,6 +17,7 @@ const PATTERNS: [(&str, &str); 22] = [
     ("%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%%", "[TOKEN]"),
     ("in +~", "[WHEN]"),
     ("another +~", "another [SPAN]"),
+    ("for +~", "for [SPAN]"),
     ("+~ ago", "[WHEN]"),
     ("remaining_s\": +.+", "remaining_s\": [SECONDS]"),
     ("age_s\": +.+", "age_s\": [SECONDS]"),
@@ -78,6 +79,7 @@ fn what_changes_is_hidden_and_what_stays_is_not() {
         ("billing@2026-11-21T12Z  in 48m", "billing@[TIME]  [WHEN]"),
         ("retry in 8s", "retry [WHEN]"),
         ("11m ago", "[WHEN]"),
+        ("3 for 14d", "3 for [SPAN]"),
         ("the last 24h, 2/3, exit 7", "the last 24h, 2/3, exit 7"),
         ("fence 1795262400001", "fence [FENCE]"),
         ("did it at 2026-11-21 12:00:00 with", "did it at [TIME] with"),

@@ -92,7 +92,9 @@ mod with_a_store {
         let store = Filled::new();
         for verb in ["jobs", "attempts"] {
             let shown = on_a_terminal(&store, &[verb, "--no-color"], &[]);
-            assert_eq!(shown.lines().filter(|line| line.trim_end().chars().count() > 80).count(), 0, "{shown}");
+            // What is said beside a table names the store, whose folder may be deep.
+            let table = shown.lines().filter(|line| !line.starts_with("no node is alive"));
+            assert_eq!(table.filter(|line| line.trim_end().chars().count() > 80).count(), 0, "{shown}");
         }
     }
 }
