@@ -222,8 +222,8 @@ mod tests {
         assert_eq!(over(&[began("a", "12:30:00", "12:40:00")]), None, "it lived in it");
         // What the instance before did nobody knows, unless the node says that none was alive.
         let next = began("a", "13:30:00", "13:59:55");
-        assert_eq!(over(&[next.clone()]), None);
-        assert_eq!(over(&[left.clone(), next.clone()]), None);
+        assert_eq!(over(std::slice::from_ref(&next)), None);
+        assert_eq!(over(&[left, next.clone()]), None);
         let tells = |since: &str| {
             let mut next = next.clone();
             next.report.silent_since = Some(at(since));

@@ -162,13 +162,13 @@ const SLOT: SlotReasons = SlotReasons {
     never_known: "the slot did not run: no node has ever run this job",
     known_later: |at| format!("the slot did not run: the job was first registered at {at}"),
     forgotten: |kept| format!("nothing is known of the slot any more: records are kept for {kept}"),
-    nobody_alive: |last, started, closed| {
+    nobody_alive: |last, started| {
         let started = after(", next node started at ", started);
         format!(
-            "the slot did not run: no node was alive from its scheduled time to its end (last heartbeat at {last}{started}){}",
-            recorded(closed)
+            "the slot did not run: no node was alive from its scheduled time to its end (last heartbeat at {last}{started})"
         )
     },
+    recorded,
     unheard: |closed| format!("the slot did not run: {UNKNOWN_REASON}{}", recorded(closed)),
 };
 

@@ -335,7 +335,8 @@ fn unheard(told: Reasoning<'_>) -> Explanation {
             // A note is a sign of life.
             let sentence = match told.silence.filter(|_| told.pages.is_empty()) {
                 Some((since, until)) => {
-                    (t.nobody_alive)(&told.at(since), until.map(|until| told.at(until)).as_deref(), closed)
+                    let until = until.map(|until| told.at(until));
+                    (t.nobody_alive)(&told.at(since), until.as_deref()) + &(t.recorded)(closed)
                 }
                 None => (t.unheard)(closed),
             };

@@ -109,8 +109,10 @@ pub(crate) struct SlotReasons {
     pub(crate) known_later: fn(&str) -> String,
     /// How long records are kept.
     pub(crate) forgotten: fn(&str) -> String,
-    /// The last heartbeat before the slot, when the next node started, and which node recorded the miss, and when.
-    pub(crate) nobody_alive: fn(&str, Option<&str>, Option<(&str, &str)>) -> String,
+    /// The last heartbeat before the slot, and when the next node started.
+    pub(crate) nobody_alive: fn(&str, Option<&str>) -> String,
+    /// What follows that: which node recorded the miss, and when.
+    pub(crate) recorded: fn(Option<(&str, &str)>) -> String,
     /// Which node recorded the miss, and when.
     pub(crate) unheard: fn(Option<(&str, &str)>) -> String,
 }
