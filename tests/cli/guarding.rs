@@ -128,6 +128,15 @@ fn what_cannot_be_started_or_takes_too_long_has_the_codes_of_the_shell_and_of_ti
 }
 
 #[test]
+fn a_lease_that_outlasts_the_slot_is_refused_with_one_that_fits() {
+    let place = Place::new();
+    let line = ["exec", "--store", STORE, "--job", "push", "--lease-ttl", "61m", "--", "/bin/echo", "never"];
+    let refused = place.run(&line);
+    assert_eq!((refused.code, &*refused.stdout), (64, ""), "{refused:?}");
+    assert!(refused.stderr.ends_with("write --lease-ttl 60s, or leave it out\n"), "{refused:?}");
+}
+
+#[test]
 fn a_command_line_that_names_no_program_or_no_time_zone_is_refused() {
     let place = Place::new();
     for program in ["", " "] {
