@@ -74,6 +74,8 @@ pub(crate) fn begun(attempt: u32, node_name: &str) -> RunRecord {
         claimed_at: at("2026-11-21T12:00:00Z") + chrono::TimeDelta::minutes(i64::from(attempt) - 1),
         started_at: None,
         ended_at: None,
+        ended_after: None,
+        cpu_ms: None,
         duration_ms: None,
         outcome: None,
         exit_code: None,

@@ -114,7 +114,10 @@ impl Page<'_> {
             Some(started) => field(page, "started", &instant(started)),
             None => field(page, "claimed", &instant(run.claimed_at)),
         }
-        if let Some(ended) = run.ended_at {
+        if let Some((after, by)) = run.ended_between() {
+            field(page, "ended", &format!("between {} and {}: this node stood still", instant(after), instant(by)));
+            run.cpu_ms.iter().for_each(|millis| field(page, "cpu time", &format!("{millis} ms")));
+        } else if let Some(ended) = run.ended_at {
             let lasted = run.duration_ms.map(|millis| format!(" after {millis} ms")).unwrap_or_default();
             field(page, "ended", &format!("{}{lasted}", instant(ended)));
         }

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::drive::{Facts, Tools, timers};
 use crate::event::Event;
-use crate::slot::Slot;
+use crate::slot::{Overlap, Slot};
 use crate::store::{Settlement, StoreError, inspect_each};
 
 impl Tools {
@@ -35,7 +35,10 @@ impl Tools {
             // Somebody else was granted the slot that this node had done: a repeat, and never a silent one.
             if let Settlement::Overtaken { by } = settlement {
                 let attempt = fact.lease.attempt;
-                let overtaken = Event::Overtaken { attempt, by: by.node, by_attempt: by.attempt, unstarted: false };
+                let other = record.runs.iter().rfind(|run| run.attempt == by.attempt && run.node == by.node);
+                let overlap = other.map_or_else(Overlap::default, |other| Overlap::of(&fact.run, other));
+                let (by, by_attempt) = (by.node, by.attempt);
+                let overtaken = Event::Overtaken { attempt, by, by_attempt, unstarted: false, overlap };
                 self.observer.event(Some(&record.slot), &overtaken);
             }
         }

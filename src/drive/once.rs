@@ -20,7 +20,7 @@ use crate::job::NodeName;
 use crate::machine::{Assignment, End, SlotMachine};
 use crate::observe::Observer;
 use crate::reply::ClaimAnswer;
-use crate::slot::{Attempt, Exit, ExitStatus, Fence, NOT_STARTED, OUTPUT_LOST, Outcome, RunContext, Slot};
+use crate::slot::{Attempt, Exit, ExitStatus, Fence, NOT_STARTED, OUTPUT_LOST, Outcome, Overlap, RunContext, Slot};
 use crate::store::{Store, Wake, WakeKind, Wakeups};
 
 /// A subscription is made within this time, if its store is there.
@@ -336,10 +336,15 @@ impl Account {
         let of = event.attempt();
         let Some(run) = self.runs.iter_mut().rfind(|run| Some(run.attempt) == of) else { return };
         match event {
-            Event::RunEnded { outcome, exit_code, signal, duration, note, .. } => {
+            Event::RunEnded { outcome, exit_code, signal, duration, ended_between, note, .. } => {
                 run.outcome = Some(*outcome);
-                (run.exit_code, run.signal, run.duration) = (*exit_code, *signal, Some(*duration));
+                (run.exit_code, run.signal) = (*exit_code, *signal);
+                run.duration = ended_between.is_none().then_some(*duration);
                 run.message.clone_from(note);
+            }
+            // What was in doubt is not any more: the two records show it.
+            Event::Overtaken { overlap: Overlap::No, .. } | Event::LeaseRestored { .. } => {
+                run.lost.retain(|lost| *lost != Lost::Lease);
             }
             Event::LeaseInDoubt { .. } | Event::LeaseLost { .. } | Event::Overtaken { .. } => {
                 run.lose(Lost::Lease);
@@ -348,7 +353,6 @@ impl Account {
             Event::LockLeft(leave) if leave.answer == LeaveAnswer::Overtaken => {
                 run.lose(Lost::Locks(node_and_label(leave.by.as_ref(), &leave.by_label)));
             }
-            Event::LeaseRestored { .. } => run.lost.retain(|lost| *lost != Lost::Lease),
             Event::LockHeld(grant) if grant.again => run.lost.retain(|lost| *lost == Lost::Lease),
             Event::Settled { .. } => run.settled = true,
             _ => {}

@@ -280,7 +280,8 @@ mod tests {
     }
 
     fn ended(outcome: Outcome) -> Event {
-        Event::RunEnded { attempt: 1, outcome, exit_code: None, signal: None, duration: Duration::ZERO, note: None }
+        let (duration, ended_between) = (Duration::ZERO, None);
+        Event::RunEnded { attempt: 1, outcome, exit_code: None, signal: None, duration, ended_between, note: None }
     }
 
     fn started() -> Event {

@@ -16,7 +16,7 @@ use crate::drive::gate::{Permit, Turn, Waiting};
 use crate::drive::work::{LeaseFeed, Renewals, Started, Work};
 use crate::drive::{Fact, Tools, locks, shortage, timers};
 use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
-use crate::slot::{Exit, Lease, RunContext, Token};
+use crate::slot::{Exit, Holder, Lease, RunContext, RunRecord, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, LockWakeups, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
@@ -69,8 +69,9 @@ enum ActionOutcome {
     Unasked(StoreError),
     /// Of the lease with this token.
     Renewal(Token, Result<Renewal, StoreError>),
-    Settlement(Result<Settlement, StoreError>),
-    Release(Result<Release, StoreError>),
+    /// With the run of who was granted the slot meanwhile.
+    Settlement(Result<Settlement, StoreError>, Option<RunRecord>),
+    Release(Result<Release, StoreError>, Option<RunRecord>),
     /// Of the request for locks with this token.
     Lock(Token, LockReply),
     /// Whether the job is paused.
@@ -247,7 +248,8 @@ impl Drive {
                 Action::Fail { lease, run, retry_after } => {
                     let store = Arc::clone(&self.tools.store);
                     pending.push(Box::pin(async move {
-                        ActionOutcome::Release(store.fail(&lease, &run, retry_after).await)
+                        let reply = store.fail(&lease, &run, retry_after).await;
+                        released(&*store, &lease, reply).await
                     }));
                 }
                 Action::Lock(order) => self.ask_for_locks(order, pending, turns),
@@ -259,7 +261,10 @@ impl Drive {
                 }
                 Action::GiveBack { lease, run } => {
                     let store = Arc::clone(&self.tools.store);
-                    pending.push(Box::pin(async move { ActionOutcome::Release(store.give_back(&lease, &run).await) }));
+                    pending.push(Box::pin(async move {
+                        let reply = store.give_back(&lease, &run).await;
+                        released(&*store, &lease, reply).await
+                    }));
                 }
             }
         }
@@ -290,8 +295,14 @@ impl Drive {
             ActionOutcome::Claim(reply) => self.machine.handle_claim(now, reply),
             ActionOutcome::Unasked(error) => self.machine.handle_claim(now, Err(error)),
             ActionOutcome::Renewal(of, reply) => self.machine.handle_renewal(now, of, reply),
-            ActionOutcome::Settlement(reply) => self.machine.handle_settlement(now, reply),
-            ActionOutcome::Release(reply) => self.machine.handle_release(now, reply),
+            ActionOutcome::Settlement(reply, other) => {
+                other.into_iter().for_each(|other| self.machine.note_overtaker(other));
+                self.machine.handle_settlement(now, reply);
+            }
+            ActionOutcome::Release(reply, other) => {
+                other.into_iter().for_each(|other| self.machine.note_overtaker(other));
+                self.machine.handle_release(now, reply);
+            }
             ActionOutcome::Lock(of, reply) => {
                 if let (LockReply::Acquired(_), Some(store)) = (&reply, Arc::clone(&self.tools.store).lock_store()) {
                     self.machine.poll_locks_each(store.lock_poll());
@@ -360,7 +371,27 @@ async fn renew(store: Arc<dyn Store>, lease: Lease, within: Duration) -> ActionO
 /// the answer may come after the word that hints were lost.
 async fn complete(tools: Arc<Tools>, fact: Fact) -> ActionOutcome {
     tools.facts.keep(fact.clone(), tools.clock.now().wall);
-    ActionOutcome::Settlement(tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await)
+    let reply = tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await;
+    let other = match &reply {
+        Ok(Settlement::Overtaken { by }) => overtaker(&*tools.store, &fact.lease, by).await,
+        _ => None,
+    };
+    ActionOutcome::Settlement(reply, other)
+}
+
+async fn released(store: &dyn Store, lease: &Lease, reply: Result<Release, StoreError>) -> ActionOutcome {
+    let other = match &reply {
+        Ok(Release::Overtaken { by }) => overtaker(store, lease, by).await,
+        _ => None,
+    };
+    ActionOutcome::Release(reply, other)
+}
+
+/// The run of who was granted the slot meanwhile; none where the store does not say, which then leaves open whether the two overlapped.
+async fn overtaker(store: &dyn Store, lease: &Lease, by: &Holder) -> Option<RunRecord> {
+    let (_, records) = store.inspect(std::slice::from_ref(&lease.slot)).await.ok()?;
+    let is_other = |run: &RunRecord| run.token != lease.token && run.attempt == by.attempt && run.node == by.node;
+    records.into_iter().next()?.runs.into_iter().rfind(is_other)
 }
 
 fn too_late(store: &dyn Store) -> StoreError {

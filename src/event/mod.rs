@@ -18,7 +18,7 @@ use crate::error::{ErrorKind, Op};
 use crate::event::json::{instant, is_false, maybe_seconds, seconds};
 use crate::job::{JobName, NodeName, OnLost};
 use crate::resource::Demand;
-use crate::slot::{Attempt, Fence, Outcome, Trigger, Verdict};
+use crate::slot::{Attempt, Fence, Outcome, Overlap, Trigger, Verdict};
 
 #[doc(inline)]
 pub use crate::reply::{ClaimAnswer, RenewalAnswer};
@@ -256,9 +256,12 @@ pub enum Event {
         /// The signal that ended it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         signal: Option<i32>,
-        /// How long it ran.
+        /// How long it ran; at the most, where `ended_between` is there.
         #[serde(rename = "duration_s", with = "seconds")]
         duration: Duration,
+        /// Its node stood still while it ended: the earliest and the latest instant of its end.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ended_between: Option<(DateTime<Utc>, DateTime<Utc>)>,
         /// What went wrong, in words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
@@ -319,6 +322,9 @@ pub enum Event {
         /// Our command was never started: it ran no more than once.
         #[serde(default, skip_serializing_if = "is_false")]
         unstarted: bool,
+        /// Whether the two ran at the same time.
+        #[serde(default, skip_serializing_if = "Overlap::is_possible")]
+        overlap: Overlap,
     },
     /// The last attempt failed: nobody tries this slot again.
     AttemptsUsedUp {

@@ -23,13 +23,14 @@ use std::fmt;
 use std::fmt::Display;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::Signal;
 
 use crate::clock::Mono;
 use crate::job::KillMode;
-use crate::slot::{ExitStatus, LeaseDeadline, NOT_STARTED};
+use crate::slot::{ExitStatus, LeaseDeadline, NOT_STARTED, Standstill};
 
 /// The exit code of a command that was not found, as shells have it.
 const NOT_FOUND: i32 = 127;
@@ -284,6 +285,8 @@ pub(super) enum ShimReport {
     Refused(Refusal),
     /// It was not started, for it was told to stop by this signal before. Nothing follows.
     Unstarted(i32),
+    /// The keeper stood still while the command ended: what is known of that end, which is the next report.
+    StoodStill(Standstill),
     /// The command itself exited with this code, at this instant.
     Exited(i32, Mono),
     /// This signal ended the command itself, at this instant.
@@ -309,6 +312,9 @@ impl fmt::Display for ShimReport {
                 writeln!(f, "refused {} {}", reason.word(), message.replace(['\n', '\r'], " "))
             }
             Self::Unstarted(signal) => writeln!(f, "unstarted {signal}"),
+            Self::StoodStill(Standstill { seen, cpu }) => {
+                writeln!(f, "stood_still {} {}", seen.nanos(), cpu.as_micros())
+            }
             Self::Exited(code, at) => writeln!(f, "exited {code} {}", at.nanos()),
             Self::Signalled(signal, at) => writeln!(f, "signalled {signal} {}", at.nanos()),
             Self::Lapsed(at) => writeln!(f, "lapsed {}", at.nanos()),
@@ -334,6 +340,10 @@ impl ShimReport {
                 Self::Refused(Refusal { reason: RefusalReason::parse(reason)?, message: message.to_owned() })
             }
             "unstarted" => Self::Unstarted(rest.parse().ok()?),
+            "stood_still" => {
+                let (seen, cpu) = rest.split_once(' ')?;
+                Self::StoodStill(Standstill { seen: instant(seen)?, cpu: Duration::from_micros(cpu.parse().ok()?) })
+            }
             "exited" => {
                 let (code, at) = rest.split_once(' ')?;
                 Self::Exited(code.parse().ok()?, instant(at)?)
@@ -450,6 +460,7 @@ mod tests {
             ShimReport::Refused(Refusal::not_found("\"x\" was not found in PATH")),
             ShimReport::Refused(Refusal::of_error(&Errno::MFILE.into(), "no descriptor is free")),
             ShimReport::Unstarted(15),
+            ShimReport::StoodStill(Standstill { seen: Mono::from_nanos(9), cpu: Duration::from_micros(1_500) }),
             ShimReport::Exited(255, Mono::from_nanos(7_000_000_001)),
             ShimReport::Signalled(64, Mono::default()),
             ShimReport::Lapsed(Mono::from_nanos(u64::MAX)),

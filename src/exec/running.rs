@@ -24,7 +24,7 @@ use crate::exec::capture::Capture;
 use crate::exec::messages::{CommandPlan, Refusal, Request, ShimReport};
 use crate::exec::orphans::Keeper;
 use crate::exec::outbox::Outbox;
-use crate::slot::{Exit, ExitStatus, LeaseDeadline};
+use crate::slot::{Exit, ExitStatus, LeaseDeadline, Standstill};
 
 /// How long a shim that is still to start its command has to hear that nobody wants it any more. It takes milliseconds, on a busy
 /// machine more.
@@ -154,6 +154,7 @@ struct RunProgress {
     unstarted: bool,
     status: Option<ExitStatus>,
     ended: Option<Mono>,
+    standstill: Option<Standstill>,
     lapsed: Option<Mono>,
     left: usize,
     survivors: usize,
@@ -175,8 +176,9 @@ impl Attendant {
             let _ = kill_process_group(command, Signal::KILL);
         }
         let (output, unwritten) = self.capture.finish().await;
-        let (note, ended, lapsed) = (story.note(&self.plan), story.ended, story.lapsed);
-        let exit = Exit { note, ended, lapsed, status: story.into_status(), output };
+        let RunProgress { ended, standstill, lapsed, .. } = story;
+        let exit =
+            Exit { note: story.note(&self.plan), ended, standstill, lapsed, status: story.into_status(), output };
         without_output(exit, unwritten, &self.success_codes)
     }
 
@@ -296,6 +298,7 @@ impl RunProgress {
         match report {
             ShimReport::Starting(pid) => self.starting = Pid::from_raw(pid),
             ShimReport::Started(pid) => self.command = Pid::from_raw(pid),
+            ShimReport::StoodStill(standstill) => self.standstill = Some(standstill),
             ShimReport::Exited(code, at) => (self.status, self.ended) = (Some(ExitStatus::Code(code)), Some(at)),
             ShimReport::Signalled(signal, at) => {
                 (self.status, self.ended) = (Some(ExitStatus::Signal(signal)), Some(at));

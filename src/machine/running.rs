@@ -352,7 +352,9 @@ impl SlotMachine {
         self.tell(Event::RenewalAnswered { answer });
         // Only the verdict may be left of a success that was recorded.
         let own = |by: &Holder| by.attempt == attempt && by.node == self.assignment.node;
-        if answer != RenewalAnswer::Done || !to.as_ref().is_some_and(own) {
+        let is_own_success = answer == RenewalAnswer::Done && to.as_ref().is_some_and(own);
+        // Of a command that has ended the settlement names who was granted the slot meanwhile.
+        if !is_own_success && !matches!(self.phase, Phase::Settling(_)) {
             let (to, to_attempt) = to.map(|to| (to.node, to.attempt)).unzip();
             let unstarted = self.is_queueing();
             self.tell(Event::LeaseLost { attempt, to, to_attempt, killing, unstarted });

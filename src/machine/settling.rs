@@ -10,7 +10,7 @@ use crate::machine::slot::{Behind, Phase, WaitReason};
 use crate::machine::{Action, End, SlotMachine, TrustWindow, pace};
 use crate::reply::{Release, Settlement};
 use crate::resource::Demand;
-use crate::slot::{Exit, ExitStatus, Lease, NOT_STARTED, OUTPUT_LOST, Outcome, OutputLoss, RunRecord};
+use crate::slot::{Exit, ExitStatus, Lease, NOT_STARTED, OUTPUT_LOST, Outcome, OutputLoss, Overlap, RunRecord};
 
 /// An output of so many bytes delays no answer: the record itself has as many.
 const SHORT_OUTPUT: usize = 4 * 1_024;
@@ -29,9 +29,16 @@ pub(super) struct Settling {
     errors: u32,
     /// Given up after this.
     until: Mono,
+    /// The run of who was granted the slot meanwhile, as far as it is known.
+    overtaker: Option<RunRecord>,
 }
 
 impl Settling {
+    /// Whether the run of who was granted the slot meanwhile went on at the same time.
+    fn overlap(&self) -> Overlap {
+        self.overtaker.as_ref().map_or_else(Overlap::default, |other| Overlap::of(&self.record, other))
+    }
+
     /// Leaves out of the record what keeps the store from taking it: the end of the run is recorded whatever becomes of its output.
     /// True where the store refused the content and other content is sent next, which need not wait.
     fn lighten(&mut self, error: &StoreError) -> bool {
@@ -71,29 +78,32 @@ impl SlotMachine {
         }
         let Phase::Running(hold) = std::mem::replace(&mut self.phase, Phase::Ended(End::Unknown)) else { return };
         let killed = exit.lapsed.is_some();
-        self.doubt_at_exit(now, &hold, killed);
-        self.leave_locks(now, killed);
         let ended = ended(now, &hold, &exit);
+        self.doubt_at_exit(if killed { now.mono } else { ended.mono }, &hold, killed);
+        self.leave_locks(now, killed);
         let outcome = self.judge(&hold, ended.mono, &exit);
         let unstarted = matches!(exit.status, ExitStatus::NoResources { .. });
         self.left = if unstarted { self.left.saturating_add(1) } else { 0 };
+        let ran = hold.started.map(|started| ended.mono.since(started.mono));
         let record = record(ended, &hold, outcome, exit);
-        self.tell_end(&record, outcome);
+        self.tell_end(&record, outcome, ran.unwrap_or_default());
         self.settle(now, (*hold, unstarted), outcome, record);
     }
 
-    /// A node that stalled may learn of the exit before it looks at its deadlines. The trust ended while the command ran, so
+    /// A node that stalled may learn of the exit before it looks at its deadlines. The trust ended while the command may have run, so
     /// another run may have overlapped; if that one has failed meanwhile, the settlement will not tell.
-    fn doubt_at_exit(&mut self, now: Now, hold: &Hold, killing: bool) {
-        if hold.renewing != Renewing::Over && !hold.in_doubt && !hold.trust.holds(now.mono) {
+    fn doubt_at_exit(&mut self, ended: Mono, hold: &Hold, killing: bool) {
+        if hold.renewing != Renewing::Over && !hold.in_doubt && !hold.trust.holds(ended) {
             self.tell(Event::LeaseInDoubt { attempt: hold.lease.attempt, killing });
         }
     }
 
     /// A stop that cronward began while the command ran decides the outcome, whatever the exit code: exit 0 after TERM is how
     /// many programs say that they were interrupted. A stop that came too late has stopped nothing: a node that stood still
-    /// may look at its deadlines before it learns of the exit. The command's keeper may have stopped it meanwhile, for the lease.
+    /// may look at its deadlines before it learns of the exit. The command's keeper may have stopped it meanwhile, for the lease. A
+    /// keeper that stood still passed nothing on until it had found the command ended.
     fn judge(&self, hold: &Hold, ended: Mono, exit: &Exit) -> Outcome {
+        let ended = exit.standstill.map_or(ended, |standstill| standstill.seen.min(ended));
         let own = hold.stop.filter(|stop| stop.begun <= ended).map(|stop| (stop.begun, stop.cause));
         let keepers = exit.lapsed.map(|at| (at, Cause::Lost));
         let first = [own, keepers].into_iter().flatten().min_by_key(|(at, _)| *at);
@@ -136,7 +146,8 @@ impl SlotMachine {
             hold.renewing = Renewing::Over;
         }
         let send_at = Some(now.mono);
-        let settling = Settling { hold, outcome, unstarted, record, retry_after, send_at, errors: 0, until };
+        let settling =
+            Settling { hold, outcome, unstarted, record, retry_after, send_at, errors: 0, until, overtaker: None };
         self.phase = Phase::Settling(Box::new(settling));
         self.tend_settlement(now);
     }
@@ -176,20 +187,27 @@ impl SlotMachine {
         self.finish(End::Unknown);
     }
 
+    /// What the store knows of the attempt that the next answer to a settlement names as the one that was granted the slot meanwhile.
+    pub fn note_overtaker(&mut self, run: RunRecord) {
+        if let Phase::Settling(settling) = &mut self.phase {
+            settling.overtaker = Some(run);
+        }
+    }
+
     /// The answer to [`Action::Complete`].
     pub fn handle_settlement(&mut self, now: Now, reply: Result<Settlement, StoreError>) {
         let Phase::Settling(settling) = &self.phase else { return };
         if settling.send_at.is_some() || settling.outcome != Outcome::Success {
             return;
         }
-        let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
+        let (attempt, outcome, overlap) = (settling.hold.lease.attempt, settling.outcome, settling.overlap());
         match reply {
             Err(error) => self.settling_failed(now, &error),
             Ok(settlement) => {
                 self.tell(Event::Settled { attempt, outcome });
                 if let Settlement::Overtaken { by } = settlement {
                     let (by, by_attempt) = (by.node, by.attempt);
-                    self.tell(Event::Overtaken { attempt, by, by_attempt, unstarted: false });
+                    self.tell(Event::Overtaken { attempt, by, by_attempt, unstarted: false, overlap });
                 }
                 self.finish(End::Done);
             }
@@ -204,6 +222,7 @@ impl SlotMachine {
         }
         let (attempt, outcome) = (settling.hold.lease.attempt, settling.outcome);
         let (used, retry_after, unstarted) = (settling.hold.used, settling.retry_after, settling.unstarted);
+        let overlap = settling.overlap();
         match reply {
             Err(error) => self.settling_failed(now, &error),
             Ok(release) => {
@@ -211,7 +230,7 @@ impl SlotMachine {
                 self.tell(Event::Settled { attempt, outcome });
                 if let Release::Overtaken { by } = &release {
                     let (by, by_attempt) = (by.node.clone(), by.attempt);
-                    self.tell(Event::Overtaken { attempt, by, by_attempt, unstarted });
+                    self.tell(Event::Overtaken { attempt, by, by_attempt, unstarted, overlap });
                 }
                 let is_overtaken = matches!(release, Release::Overtaken { .. });
                 self.released(now, is_overtaken, (used, outcome), retry_after);
@@ -268,13 +287,14 @@ impl SlotMachine {
         settling.send_at = Some(now.mono + wait);
     }
 
-    fn tell_end(&mut self, record: &RunRecord, outcome: Outcome) {
+    fn tell_end(&mut self, record: &RunRecord, outcome: Outcome, duration: Duration) {
         self.tell(Event::RunEnded {
             attempt: record.attempt,
             outcome,
             exit_code: record.exit_code,
             signal: record.signal,
-            duration: Duration::from_millis(record.duration_ms.unwrap_or(0)),
+            duration,
+            ended_between: record.ended_between(),
             note: record.message.clone(),
         });
     }
@@ -306,11 +326,15 @@ fn record(ended: Now, hold: &Hold, outcome: Outcome, exit: Exit) -> RunRecord {
         ExitStatus::NoResources { message } => (Some(NOT_STARTED), None, Some(message)),
     };
     let started = hold.started.filter(|_| !unstarted);
-    let ran = started.map(|started| ended.mono.since(started.mono));
+    let still = exit.standstill;
+    let ran = started.filter(|_| still.is_none()).map(|started| ended.mono.since(started.mono));
+    let millis = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
     RunRecord {
         started_at: started.map(|started| started.wall),
         ended_at: Some(ended.wall),
-        duration_ms: ran.map(|ran| u64::try_from(ran.as_millis()).unwrap_or(u64::MAX)),
+        ended_after: still.map(|still| earlier(ended.wall, ended.mono.since(still.seen))),
+        cpu_ms: still.map(|still| millis(still.cpu)),
+        duration_ms: ran.map(millis),
         outcome: Some(outcome),
         exit_code,
         signal,

@@ -9,7 +9,7 @@ use crate::metrics::Metrics;
 use crate::metrics::histogram::OF_STARTS;
 use crate::metrics::jobs::{JobFigures, JobTable};
 use crate::observe::Observer;
-use crate::slot::{Outcome, Slot, Trigger, Verdict};
+use crate::slot::{Outcome, Overlap, Slot, Trigger, Verdict};
 
 impl Observer for Metrics {
     fn event(&self, slot: Option<&Slot>, event: &Event) {
@@ -46,6 +46,7 @@ impl JobFigures {
             // The record of a success is the slot's verdict.
             Event::Settled { outcome: Outcome::Success, .. } => self.slots.add(Verdict::Done.as_str()),
             Event::Closed { verdict } => self.slots.add(verdict.as_str()),
+            Event::Overtaken { overlap: Overlap::No, .. } => {}
             Event::LeaseLost { attempt, unstarted: false, .. } | Event::Overtaken { attempt, unstarted: false, .. } => {
                 self.overlaps.add(slot, *attempt);
             }

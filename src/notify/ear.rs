@@ -9,7 +9,7 @@ use crate::event::{ClaimAnswer, Event};
 use crate::job::{JobName, JobSpec};
 use crate::notify::lookout::SlotNews;
 use crate::observe::Observer;
-use crate::slot::{Outcome, Slot, SlotKey};
+use crate::slot::{Outcome, Overlap, Slot, SlotKey};
 
 /// What is heard and was not looked at yet.
 pub(super) const ROOM: usize = 10_000;
@@ -91,6 +91,7 @@ fn heard(event: &Event) -> Option<SlotNews> {
         Event::Settled { attempt, outcome } if *outcome != Outcome::GivenBack => SlotNews::AttemptFailed(*attempt),
         Event::RunStarted { attempt, guarded: true, .. } => SlotNews::Started(*attempt),
         Event::LeaseLost { unstarted: false, to, .. } => SlotNews::Overlapped(to.clone()),
+        Event::Overtaken { overlap: Overlap::No, .. } => return None,
         Event::Overtaken { unstarted: false, by, .. } => SlotNews::Overlapped(Some(by.clone())),
         _ => return None,
     })
@@ -111,11 +112,12 @@ mod tests {
             killing: false,
             unstarted,
         };
-        let overtaken = |unstarted| Event::Overtaken { attempt: 1, by: node.clone(), by_attempt: 2, unstarted };
-        for event in [lost(false), overtaken(false)] {
+        let over =
+            |unstarted, overlap| Event::Overtaken { attempt: 1, by: node.clone(), by_attempt: 2, unstarted, overlap };
+        for event in [lost(false), over(false, Overlap::Possible), over(false, Overlap::Sure)] {
             assert_eq!(heard(&event), Some(SlotNews::Overlapped(Some(node.clone()))), "{event:?}");
         }
-        for event in [lost(true), overtaken(true)] {
+        for event in [lost(true), over(true, Overlap::Possible), over(false, Overlap::No)] {
             assert_eq!(heard(&event), None, "{event:?}");
         }
     }

@@ -49,6 +49,8 @@ fn run(attempt: u32, node: &str) -> RunRecord {
         claimed_at: now(),
         started_at: Some(now()),
         ended_at: Some(now()),
+        ended_after: None,
+        cpu_ms: None,
         duration_ms: Some(5),
         outcome: Some(Outcome::Failure),
         exit_code: Some(1),

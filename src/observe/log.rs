@@ -1,12 +1,13 @@
 //! Events as log lines. The messages are stable words; everything that varies is a field.
 
+use chrono::{DateTime, SecondsFormat, Utc};
 use tracing::{debug, error, info, warn};
 
 use crate::error::ErrorKind;
 use crate::event::{Event, LeaveAnswer, lock_names};
 use crate::job::{JobName, NodeName};
 use crate::observe::Observer;
-use crate::slot::{Outcome, Slot, Verdict};
+use crate::slot::{Outcome, Overlap, Slot, Verdict};
 
 /// Writes every event with `tracing`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -201,8 +202,14 @@ fn of_node(event: &Event) {
 }
 
 fn run_ended(job: &str, slot: &str, event: &Event) {
-    let Event::RunEnded { attempt, outcome, exit_code, signal, duration, note } = event else { return };
-    let (outcome_word, duration_s) = (outcome.as_str(), in_milliseconds(*duration));
+    let Event::RunEnded { attempt, outcome, exit_code, signal, duration, ended_between, note } = event else { return };
+    let outcome_word = outcome.as_str();
+    if let Some((after, by)) = ended_between {
+        let (after, by) = (instant(*after), instant(*by));
+        warn!(job, slot, attempt, after, by, "run ended between two instants: this node stood still");
+    }
+    // Of such a run it is not known.
+    let duration_s = ended_between.is_none().then(|| in_milliseconds(*duration));
     if *outcome == Outcome::GivenBack {
         // Given back once the store has confirmed it, which is another line.
         if duration.is_zero() {
@@ -214,6 +221,10 @@ fn run_ended(job: &str, slot: &str, event: &Event) {
     } else {
         warn!(job, slot, attempt, outcome = outcome_word, exit_code, signal, duration_s, note, "run ended");
     }
+}
+
+fn instant(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// Seconds with three decimals: more are the floating point's own.
@@ -243,11 +254,26 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
         Event::LeaseRestored { attempt } => {
             warn!(job, slot, attempt, "lease restored: it had expired, or the store had lost it");
         }
-        Event::Overtaken { attempt, by, by_attempt, unstarted: true } => {
+        Event::Overtaken { attempt, by, by_attempt, unstarted: true, .. } => {
             debug!(job, slot, attempt, by = by.as_str(), by_attempt, "overtaken: the command was not started");
         }
-        Event::Overtaken { attempt, by, by_attempt, .. } => {
-            error!(job, slot, attempt, by = by.as_str(), by_attempt, "ran concurrently: the slot ran more than once");
+        Event::Overtaken { attempt, by, by_attempt, overlap, .. } => {
+            let by = by.as_str();
+            match overlap {
+                Overlap::Sure => {
+                    error!(job, slot, attempt, by, by_attempt, "ran concurrently: the slot ran more than once");
+                }
+                Overlap::Possible => {
+                    error!(
+                        job,
+                        slot, attempt, by, by_attempt, "may have run concurrently: the slot ran more than once"
+                    );
+                }
+                Overlap::No => {
+                    let again = "ran again: the slot ran more than once, one run after the other";
+                    error!(job, slot, attempt, by, by_attempt, "{again}");
+                }
+            }
         }
         _ => {}
     }

@@ -284,6 +284,8 @@ mod tests {
             claimed_at: at("2026-11-21T14:00:00Z"),
             started_at: None,
             ended_at: None,
+            ended_after: None,
+            cpu_ms: None,
             duration_ms: None,
             outcome: None,
             exit_code: None,

@@ -1,6 +1,8 @@
 //! One run of a command: what it is told, how it ended, and what is recorded of the attempt. Words only: `exec` makes the end of
 //! the beginning, stores write the record, and nobody else decides its meaning.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
@@ -72,8 +74,19 @@ pub struct Exit {
     /// When the command itself ended, by the node's monotonic clock: its keeper saw it, and whoever is told of it may have
     /// stood still since. None where nobody knows better than whoever is told.
     pub ended: Option<Mono>,
+    /// Its keeper stood still and found it ended afterwards: what is known instead of the instant.
+    pub standstill: Option<Standstill>,
     /// When its keeper began to stop it, because the lease was not renewed by [`LeaseDeadline::stop_at`].
     pub lapsed: Option<Mono>,
+}
+
+/// What is known of a command whose keeper stood still while it ended: it ended after `seen`, and before [`Exit::ended`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standstill {
+    /// The last instant at which its keeper saw it run, by the node's monotonic clock.
+    pub seen: Mono,
+    /// The processor time that it used, with that of the processes that it waited for.
+    pub cpu: Duration,
 }
 
 /// By when a command has to be over whose lease is not renewed, by the node's monotonic clock. Its keeper goes by it, also
@@ -89,7 +102,7 @@ pub struct LeaseDeadline {
 impl Exit {
     /// This status and nothing else.
     pub fn of(status: ExitStatus) -> Self {
-        Self { status, output: OutputTail::default(), note: None, ended: None, lapsed: None }
+        Self { status, output: OutputTail::default(), note: None, ended: None, standstill: None, lapsed: None }
     }
 }
 
@@ -183,7 +196,7 @@ pub struct RunRecord {
         skip_serializing_if = "Option::is_none"
     )]
     pub started_at: Option<DateTime<Utc>>,
-    /// When it ended, by the node's clock.
+    /// When it ended, by the node's clock; the latest instant at which it can have, where `ended_after` is there.
     #[serde(
         default,
         rename = "ended_ms",
@@ -191,7 +204,19 @@ pub struct RunRecord {
         skip_serializing_if = "Option::is_none"
     )]
     pub ended_at: Option<DateTime<Utc>>,
-    /// How long the command ran, by the node's monotonic clock, in milliseconds.
+    /// The earliest instant at which it can have ended, by the node's clock: its node stood still from then until `ended_at`. Absent
+    /// where the end was seen.
+    #[serde(
+        default,
+        rename = "ended_after_ms",
+        with = "chrono::serde::ts_milliseconds_option",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ended_after: Option<DateTime<Utc>>,
+    /// The processor time that it used, in milliseconds; only where `ended_after` is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ms: Option<u64>,
+    /// How long the command ran, by the node's monotonic clock, in milliseconds; absent where `ended_after` is there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// How it ended; absent while it runs, or when its node died.
@@ -223,6 +248,8 @@ impl RunRecord {
             claimed_at: lease.claimed_at,
             started_at: None,
             ended_at: None,
+            ended_after: None,
+            cpu_ms: None,
             duration_ms: None,
             outcome: None,
             exit_code: None,
@@ -230,6 +257,11 @@ impl RunRecord {
             message: None,
             output: None,
         }
+    }
+
+    /// Between which instants it ended, where its node stood still meanwhile.
+    pub fn ended_between(&self) -> Option<(DateTime<Utc>, DateTime<Utc>)> {
+        self.ended_after.zip(self.ended_at)
     }
 
     /// The same with the end of its output whose JSON has at most so many bytes.

@@ -277,13 +277,15 @@ pub(super) fn seconds(span: std::time::Duration) -> String {
     format!("{:.3}s", span.as_secs_f64())
 }
 
-/// How long two runs went on at the same time, if that can be said to be more than clocks differ by.
+/// How long two runs went on at the same time, if that can be said to be more than clocks differ by. Of an end that its node did not
+/// see, as it stood still, the earliest instant counts: that the two may have overlapped is not said.
 pub(super) fn common(history: &History, story: &Story, a: &JournalRun, b: &JournalRun) -> Option<String> {
     let measured = a.end_is_measured && b.measured;
     let doubt = if measured { std::time::Duration::ZERO } else { CLOCKS };
     let over = |run: &JournalRun| run.over().or_else(|| history.end_of(story, run));
-    let Some(end) = over(a) else { return Some("for an unknown time".to_owned()) };
-    let both = end.min(over(b).unwrap_or(end));
+    let ran_until = |run: &JournalRun| run.surely_ran_until().or_else(|| history.end_of(story, run));
+    let Some(end) = ran_until(a) else { return Some("for an unknown time".to_owned()) };
+    let both = end.min(ran_until(b).unwrap_or(end));
     let common = between(b.start, both);
     if common > doubt {
         return Some(format!("for {}", seconds(common)));

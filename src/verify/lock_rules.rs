@@ -90,7 +90,7 @@ impl<'a> Use<'a> {
         };
         let run = part.story.runs.iter().find(own)?;
         // Of a run whose end nobody told all that is known is that it went on while it was spoken of.
-        let end = run.over().or_else(|| history.end_of(part.story, run));
+        let end = run.surely_ran_until().or_else(|| history.end_of(part.story, run));
         let end = end.or_else(|| part.story.last_word_of(held.instance))?;
         let to = held.until.map_or(end, |until| until.min(end));
         Some(Self { part, run, to })

@@ -46,6 +46,8 @@ pub(super) struct JournalRun {
     pub(super) end: Option<DateTime<Utc>>,
     /// For how long the command ran, by its node's monotonic clock: its keeper saw it end, and the node may tell of it later.
     pub(super) ran: Option<Duration>,
+    /// The earliest instant of its end, where its node stood still meanwhile.
+    pub(super) ended_after: Option<DateTime<Utc>>,
     /// The start is the job's own.
     pub(super) measured: bool,
     /// The end is: a command that is killed records none.
@@ -99,6 +101,12 @@ impl JournalRun {
     pub(super) fn over(&self) -> Option<DateTime<Utc>> {
         let ran = self.ran.filter(|_| !self.end_is_measured);
         self.end.map(|end| ran.map_or(end, |ran| end.min(later(self.start, ran))))
+    }
+
+    /// Until when the command is known to have run, of a run whose end is told.
+    pub(super) fn surely_ran_until(&self) -> Option<DateTime<Utc>> {
+        let after = self.ended_after.filter(|_| !self.end_is_measured);
+        self.over().map(|over| after.map_or(over, |after| over.min(after)))
     }
 
     /// Whether it goes on until its lease is lost and longer.

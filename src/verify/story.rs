@@ -227,6 +227,7 @@ impl Story {
             ordered: heard.at,
             end: None,
             ran: None,
+            ended_after: None,
             measured: false,
             end_is_measured: false,
             met_another: false,
@@ -273,9 +274,10 @@ impl Story {
         run.lines.push(heard.told.source.clone());
         run.trouble.extend(trouble);
         match event {
-            Event::RunEnded { outcome, duration, .. } => {
+            Event::RunEnded { outcome, duration, ended_between, .. } => {
                 (run.end, run.outcome) = (Some(heard.at), Some(*outcome));
                 run.ran = Some(*duration);
+                run.ended_after = ended_between.map(|(after, _)| after);
             }
             Event::Settled { .. } => run.settled = Some(heard.at),
             _ => {}
@@ -307,6 +309,7 @@ impl Story {
             ordered: recorded.start,
             end: recorded.end,
             ran: None,
+            ended_after: None,
             measured: true,
             end_is_measured: recorded.end.is_some(),
             met_another: recorded.overlap,

@@ -69,6 +69,8 @@ mod reported;
 mod slots;
 #[cfg(all(feature = "sqlite", feature = "redis"))]
 mod snapshots;
+#[cfg(all(feature = "sqlite", feature = "redis"))]
+mod standstill;
 mod streams;
 #[path = "../support/mod.rs"]
 mod support;

@@ -145,7 +145,7 @@ pub(crate) fn started(attempt: Attempt, late_ms: u64) -> Event {
 
 pub(crate) fn ended(outcome: Outcome, seconds: u64) -> Event {
     let duration = Duration::from_secs(seconds);
-    Event::RunEnded { attempt: 1, outcome, exit_code: None, signal: None, duration, note: None }
+    Event::RunEnded { attempt: 1, outcome, exit_code: None, signal: None, duration, ended_between: None, note: None }
 }
 
 /// Everything that can be told of a job, once.

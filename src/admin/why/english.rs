@@ -3,6 +3,7 @@
 use crate::admin::command_line::{no_start, starter};
 use crate::admin::why::texts::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
 use crate::admin::words::{brief, ending, missed_after};
+use crate::slot::Overlap;
 use crate::store::JobOrigin;
 
 /// English.
@@ -85,10 +86,14 @@ const SLOT: SlotReasons = SlotReasons {
         };
         let twice = match (successes, overlap) {
             (0 | 1, _) => String::new(),
-            (_, true) => format!("; {successes} attempts succeeded: the runs may have overlapped"),
-            (_, false) => format!("; {successes} attempts succeeded, one after the other"),
+            (_, Overlap::Sure) => format!("; {successes} attempts succeeded: the runs overlapped"),
+            (_, Overlap::Possible) => format!("; {successes} attempts succeeded: the runs may have overlapped"),
+            (_, Overlap::No) => format!("; {successes} attempts succeeded, one after the other"),
         };
         format!("the slot ran: node {node} completed it at {at} with attempt {attempt}{after}{twice}")
+    },
+    stood_still: |node, attempt, after, by| {
+        format!("attempt {attempt} ended between {after} and {by}: node {node} stood still")
     },
     running: "the slot is running",
     running_on: |node, since, attempt, left| {

@@ -14,7 +14,7 @@ use crate::admin::why::texts::{SlotReasons, WhyTexts};
 use crate::admin::words::start_failure;
 use crate::clock::{between, later};
 use crate::job::NodeName;
-use crate::slot::{Audit, Decision, Mark, Outcome, RunRecord, SlotState, Verdict};
+use crate::slot::{Audit, Decision, Mark, Outcome, Overlap, RunRecord, SlotState, Verdict};
 use crate::store::JobOrigin;
 
 /// What is said of a slot at the end.
@@ -164,8 +164,17 @@ fn done(told: Reasoning<'_>) -> Explanation {
     let before = record.runs.iter().filter(tried).filter(|run| run.outcome != Some(Outcome::Success)).count();
     let successes: Vec<&RunRecord> = record.runs.iter().filter(|run| run.outcome == Some(Outcome::Success)).collect();
     // One that was claimed after the one before had ended, as after a reset, did not run at the same time.
-    let apart = successes.is_sorted_by(|one, next| one.ended_at.is_some_and(|ended| ended <= next.claimed_at));
-    Explanation::fine((told.slot().ran)(node.as_str(), &at, attempt, before, successes.len(), !apart))
+    let pairs = successes
+        .iter()
+        .enumerate()
+        .flat_map(|(index, one)| successes.iter().skip(index + 1).map(move |next| (one, next)));
+    let overlap = pairs.map(|(one, next)| Overlap::of(one, next)).max().unwrap_or(Overlap::No);
+    let sentence = (told.slot().ran)(node.as_str(), &at, attempt, before, successes.len(), overlap);
+    let still = record.runs.iter().filter_map(|run| {
+        let (after, by) = run.ended_between()?;
+        Some((told.slot().stood_still)(run.node.as_str(), run.attempt, &told.at(after), &told.at(by)))
+    });
+    Explanation::fine(std::iter::once(sentence).chain(still).collect::<Vec<_>>().join(told.t.and))
 }
 
 fn running(told: Reasoning<'_>) -> Explanation {

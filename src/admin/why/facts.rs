@@ -14,7 +14,7 @@ use crate::job::NodeName;
 use crate::observe::view::DecisionView;
 use crate::observe::view::NoStart;
 use crate::resource::DeadlockStep;
-use crate::slot::{Audit, Decision, Note, NotePage, RunRecord, SlotRecord};
+use crate::slot::{Audit, Decision, Note, NotePage, Overlap, RunRecord, SlotRecord};
 use crate::store::{JobEntry, Pause};
 use crate::zone::Zone;
 
@@ -76,7 +76,7 @@ impl Facts {
 /// Everything that was decided, oldest first.
 pub(crate) fn timeline(facts: &Facts) -> Vec<DecisionView> {
     let record = &facts.record;
-    let mut entries: Vec<DecisionView> = record.runs.iter().flat_map(|run| of_run(record, run)).collect();
+    let mut entries: Vec<DecisionView> = record.runs.iter().flat_map(|run| of_run(facts, run)).collect();
     entries.extend(record.audit.iter().map(|audit| {
         let why = if audit.why.is_empty() { String::new() } else { format!(": {}", audit.why) };
         single(audit.at, None, "operator", format!("{} by {} on {}{why}", audit.verb, audit.who, audit.host))
@@ -117,7 +117,8 @@ fn single(at: DateTime<Utc>, node: Option<&NodeName>, what: &'static str, text: 
     DecisionView { at, until: None, times: 1, node: node.map(ToString::to_string), attempt: None, what, text }
 }
 
-fn of_run(record: &SlotRecord, run: &RunRecord) -> Vec<DecisionView> {
+fn of_run(facts: &Facts, run: &RunRecord) -> Vec<DecisionView> {
+    let record = &facts.record;
     let ended = ending(record, run);
     let unended = run.ended_at.is_none() && ended != "running";
     let lost = if unended { format!("; {ended}") } else { String::new() };
@@ -130,7 +131,12 @@ fn of_run(record: &SlotRecord, run: &RunRecord) -> Vec<DecisionView> {
     let mut entries = vec![of(run.claimed_at, "claimed", claimed)];
     let lost = run.lost_output().map(|output| format!("; output {}", output.lost())).unwrap_or_default();
     let cause = ending_with_cause(record, run);
-    let end = |at| of(at, "ended", format!("attempt {} ended: {cause}{lost}", run.attempt));
+    let between = run.ended_between().map(|(after, by)| {
+        let cpu = run.cpu_ms.map_or_else(String::new, |millis| format!("; it used {millis} ms of processor time"));
+        format!(" between {} and {} (this node stood still{cpu})", facts.at(after), facts.at(by))
+    });
+    let between = between.unwrap_or_default();
+    let end = |at| of(at, "ended", format!("attempt {} ended{between}: {cause}{lost}", run.attempt));
     entries.extend(run.ended_at.map(end));
     entries
 }
@@ -180,9 +186,24 @@ fn is_recorded(record: &SlotRecord, page: &NotePage, note: &Note) -> bool {
 }
 
 fn of_note(facts: &Facts, page: &NotePage, note: &Note) -> DecisionView {
-    let (what, text) = told(facts, &note.decision);
+    let (what, text) = match &note.decision {
+        Decision::Overtaken { attempt, by } => ("overtaken", overtaken(&facts.record, (&page.node, *attempt), by)),
+        decision => told(facts, decision),
+    };
     let (node, attempt) = (Some(page.node.to_string()), note.decision.attempt());
     DecisionView { at: note.at, until: note.until, times: note.times, node, attempt, what, text }
+}
+
+/// Whether the attempt of a node and that of the other, which was granted the slot meanwhile, went on at the same time.
+fn overtaken(record: &SlotRecord, (node, attempt): (&NodeName, u32), by: &NodeName) -> String {
+    let own = record.runs.iter().rfind(|run| run.attempt == attempt && run.node == *node);
+    let others = record.runs.iter().filter(|run| run.node == *by && own.is_none_or(|own| own.token != run.token));
+    let overlaps = others.filter_map(|other| Some(Overlap::of(own?, other)));
+    match overlaps.max().unwrap_or_default() {
+        Overlap::Sure => format!("ran concurrently with {by}: the slot ran more than once"),
+        Overlap::Possible => format!("may have run concurrently with {by}: the slot ran more than once"),
+        Overlap::No => format!("the slot ran more than once: {by} ran it too, one run after the other"),
+    }
 }
 
 fn by_whom(by: Option<&NodeName>) -> String {
@@ -221,9 +242,7 @@ fn told(facts: &Facts, decision: &Decision) -> (&'static str, String) {
         }
         Decision::LeaseLost { attempt } => ("lease_lost", format!("lost the lease of attempt {attempt}")),
         Decision::LeaseRestored { attempt } => ("lease_restored", format!("restored the lease of attempt {attempt}")),
-        Decision::Overtaken { by, .. } => {
-            ("overtaken", format!("ran concurrently with {by}: the slot ran more than once"))
-        }
+        Decision::Overtaken { by, .. } => ("overtaken", format!("overtaken by {by}: the slot ran more than once")),
         Decision::Unsettled { attempt } => ("unsettled", format!("could not record the outcome of attempt {attempt}")),
         Decision::LockWaiting { locks, ahead, by, label, since: from, .. } => {
             let holder = holder(by.as_str(), label, from.map(|from| facts.at(from)).as_deref());

@@ -276,6 +276,46 @@ fn runs_that_lie_apart_are_not_said_to_have_overlapped() {
 }
 
 #[test]
+fn an_end_that_a_node_did_not_see_is_told_by_its_bounds_and_so_is_an_overlap() {
+    let said_of = |by: &str| {
+        let first = RunRecord {
+            claimed_at: at("2026-11-21T12:00:00Z"),
+            started_at: Some(at("2026-11-21T12:00:00Z")),
+            ended_after: Some(at("2026-11-21T12:00:01Z")),
+            ended_at: Some(at(by)),
+            cpu_ms: Some(20),
+            outcome: Some(Outcome::Success),
+            ..fixture::begun(1, "a")
+        };
+        let second = RunRecord {
+            claimed_at: at("2026-11-21T12:00:04Z"),
+            started_at: Some(at("2026-11-21T12:00:04Z")),
+            ended_at: Some(at("2026-11-21T12:00:05Z")),
+            outcome: Some(Outcome::Success),
+            ..fixture::begun(2, "b")
+        };
+        let record = SlotRecord { attempts: 2, runs: vec![first, second], ..fixture::done() };
+        let overtaken = Decision::Overtaken { attempt: 1, by: node("b") };
+        let facts = about(record, NOON, vec![page("a", &[overtaken])]);
+        let texts: Vec<String> = timeline(&facts).into_iter().map(|entry| entry.text).collect();
+        (said(&facts), texts)
+    };
+    let (sentence, texts) = said_of("2026-11-21T12:00:08Z");
+    let still = "attempt 1 ended between 12:00:01 and 12:00:08: node a stood still";
+    assert!(sentence.ends_with(&format!("the runs may have overlapped; {still}")), "{sentence}");
+    let ended = "attempt 1 ended between 12:00:01 and 12:00:08 (this node stood still; it used 20 ms of processor time): success";
+    assert!(texts.iter().any(|text| text == ended), "{texts:#?}");
+    assert!(
+        texts.iter().any(|text| text == "may have run concurrently with b: the slot ran more than once"),
+        "{texts:#?}"
+    );
+    let (sentence, texts) = said_of("2026-11-21T12:00:04Z");
+    assert!(sentence.contains("2 attempts succeeded, one after the other; attempt 1 ended between"), "{sentence}");
+    let apart = "the slot ran more than once: b ran it too, one run after the other";
+    assert!(texts.iter().any(|text| text == apart), "{texts:#?}");
+}
+
+#[test]
 fn without_any_note_the_record_alone_explains() {
     let told = said(&about(missed(fixture::untouched()), OVER, vec![]));
     assert_eq!(

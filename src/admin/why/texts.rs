@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::observe::view::NoStart;
-use crate::slot::{RunRecord, SlotRecord};
+use crate::slot::{Overlap, RunRecord, SlotRecord};
 use crate::store::JobOrigin;
 
 /// What kept a node from claiming a slot.
@@ -51,8 +51,10 @@ pub(crate) struct SlotReasons {
     pub(crate) done: &'static str,
     /// By whom, when, and whether an attempt had succeeded before.
     pub(crate) marked: fn(&str, &str, bool) -> String,
-    /// On which node, when, by which attempt, after how many without success, how many succeeded, and whether they may have overlapped.
-    pub(crate) ran: fn(&str, &str, u32, usize, usize, bool) -> String,
+    /// On which node, when, by which attempt, after how many without success, how many succeeded, and whether they overlapped.
+    pub(crate) ran: fn(&str, &str, u32, usize, usize, Overlap) -> String,
+    /// Which node did not see the end of which attempt, and between which instants that was.
+    pub(crate) stood_still: fn(&str, u32, &str, &str) -> String,
     pub(crate) running: &'static str,
     /// On which node, since when, with which attempt, for how long unless renewed.
     pub(crate) running_on: fn(&str, Option<&str>, u32, &str) -> String,

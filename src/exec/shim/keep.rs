@@ -10,13 +10,19 @@
 //! A command that must not outlast its lease comes with a [`LeaseDeadline`], which the daemon moves on after each renewal.
 //! Where it does not, because it stands still or its store is away, the command gets TERM at `stop_at` and KILL at `kill_at`,
 //! and the daemon finds out when it is there again. Moving the deadline on is too late once TERM was sent for it.
+//!
+//! The command is looked at every [`LOOK`]. A keeper that stood still itself (SIGSTOP, a suspend) does not know when the command
+//! ended: it reports the last look at which the command ran. It looks before it obeys anything, so that what it passes on after a
+//! standstill has not ended a command that had ended before.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::time::{TimeVal, TimeValLike};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process_group, wait};
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime};
@@ -26,7 +32,7 @@ use crate::exec::messages::{Request, ShimReport};
 use crate::exec::processes::{listed, living};
 use crate::exec::shim::control::{Control, Input};
 use crate::job::KillMode;
-use crate::slot::LeaseDeadline;
+use crate::slot::{LeaseDeadline, Standstill};
 
 /// What a process that was left behind has to end by itself: the `tee` of `> >(tee log)` ends when it has read the rest.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -39,6 +45,12 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// How often KILL is sent to what it did not end: each time all of `/proc` is read.
 const SELDOM: Duration = Duration::from_secs(1);
+
+/// How often a command is looked at while nothing happens.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Where the end is found so long after the last look, the keeper stood still: it ran neither then nor at the end.
+const STANDSTILL: Duration = Duration::from_secs(1);
 
 /// After this, what KILL did not end hangs in the kernel, or belongs to another user, and is reported.
 const GIVE_UP: Duration = Duration::from_secs(5);
@@ -68,6 +80,8 @@ impl Phase {
 /// How a command is kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
+    /// An instant before its start.
+    pub(super) begun: Mono,
     /// By when it has to be over unless that is moved on.
     pub(super) lease: Option<LeaseDeadline>,
     /// What is stopped with it.
@@ -85,6 +99,8 @@ pub(super) struct Keep {
     command: Pid,
     /// The command was reaped.
     ended: bool,
+    /// The last look at which the command ran; before the first one, when its start was begun.
+    seen: Mono,
     /// There is no child any more, neither the command nor what it left.
     childless: bool,
     phase: Phase,
@@ -102,7 +118,7 @@ pub(super) struct Keep {
 impl Keep {
     /// Begins to keep a command. CHLD must be blocked already.
     pub(super) fn new(control: Control, command: Pid, terms: Terms) -> io::Result<Self> {
-        let Terms { lease, kill_mode } = terms;
+        let Terms { begun, lease, kill_mode } = terms;
         let mut chld = SigSet::empty();
         chld.add(nix::sys::signal::Signal::SIGCHLD);
         let children = SignalFd::with_flags(&chld, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
@@ -112,6 +128,7 @@ impl Keep {
             children,
             command,
             ended: false,
+            seen: begun,
             childless: false,
             phase: Phase::Running,
             left: 0,
@@ -126,9 +143,10 @@ impl Keep {
 
     /// Keeps it to the end, and says so.
     pub(super) fn run(mut self) {
+        self.look();
         loop {
             self.wait_for_news();
-            self.reap();
+            self.look();
             let now = SystemClock.now().mono;
             if self.childless || self.gives_up(now) || self.lets_live() {
                 break;
@@ -158,6 +176,7 @@ impl Keep {
         }
         let asked = self.connected && news.last().is_some_and(|socket| !socket.revents().is_empty());
         while matches!(self.children.read_signal(), Ok(Some(_))) {}
+        self.look();
         if asked {
             self.obey();
         }
@@ -170,7 +189,8 @@ impl Keep {
 
     fn next_look(&self) -> Option<Duration> {
         let now = SystemClock.now().mono;
-        self.phase.next_look(now).into_iter().chain(self.lease_due().map(|due| due.since(now))).min()
+        let look = (!self.ended).then_some(LOOK);
+        [look, self.phase.next_look(now), self.lease_due().map(|due| due.since(now))].into_iter().flatten().min()
     }
 
     /// When the lease asks for the next step; never once everything is being killed.
@@ -242,10 +262,21 @@ impl Keep {
         }
     }
 
+    fn look(&mut self) {
+        let now = SystemClock.now().mono;
+        self.reap();
+        if !self.ended {
+            self.seen = now;
+        }
+    }
+
     fn reap(&mut self) {
         loop {
+            let cpu = cpu_of_reaped();
             match wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.command => self.note_end(status),
+                Ok(Some((pid, status))) if pid == self.command => {
+                    self.note_end(status, cpu_of_reaped().saturating_sub(cpu));
+                }
                 Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
                 Ok(None) => return,
                 Err(_) => {
@@ -256,9 +287,12 @@ impl Keep {
         }
     }
 
-    fn note_end(&mut self, status: WaitStatus) {
+    fn note_end(&mut self, status: WaitStatus, cpu: Duration) {
         self.ended = true;
         let now = SystemClock.now().mono;
+        if now.since(self.seen) > STANDSTILL {
+            self.control.report(&ShimReport::StoodStill(Standstill { seen: self.seen, cpu }));
+        }
         let report = match (status.exit_status(), status.terminating_signal()) {
             (Some(code), _) => ShimReport::Exited(code, now),
             (None, Some(signal)) => ShimReport::Signalled(signal, now),
@@ -325,6 +359,13 @@ impl AsFd for Alarm {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Processor time of all that was reaped: of the command, and of what it has waited for itself.
+fn cpu_of_reaped() -> Duration {
+    let Ok(usage) = getrusage(UsageWho::RUSAGE_CHILDREN) else { return Duration::ZERO };
+    let micros = |time: TimeVal| Duration::from_micros(u64::try_from(time.num_microseconds()).unwrap_or(0));
+    micros(usage.user_time()) + micros(usage.system_time())
 }
 
 /// Sends a signal to every process that comes from this one, and counts those that live. A number that was read may in

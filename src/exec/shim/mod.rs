@@ -89,7 +89,8 @@ fn begin(control: &mut Control, stdin: Option<OwnedFd>) -> Result<(Pid, Terms), 
     let identity = Identity::find(&plan)?;
     let lease = still_wanted(control, plan.lease)?;
     let daemon = control.as_fd().try_clone_to_owned().map_err(in_shim)?;
-    Ok((start(&plan, identity, stdin, daemon)?, Terms { lease, kill_mode: plan.kill_mode }))
+    let begun = SystemClock.now().mono;
+    Ok((start(&plan, identity, stdin, daemon)?, Terms { begun, lease, kill_mode: plan.kill_mode }))
 }
 
 /// A directory server may have taken its time, and so may the daemon: what it asked for meanwhile, and how the lease stands. A signal

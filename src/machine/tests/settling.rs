@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::machine::slot::Phase;
-use crate::slot::{Outcome, OutputLoss, OutputTail, RunRecord};
+use crate::slot::{Outcome, OutputLoss, OutputTail, Overlap, RunRecord, Standstill};
 
 fn completed(bench: &mut Bench) -> (Lease, RunRecord, Duration) {
     match bench.action() {
@@ -82,6 +82,59 @@ fn a_success_is_recorded_even_after_the_lease_was_lost() {
     bench.settlement(Ok(Settlement::Overtaken { by: other() }));
     assert_eq!(bench.machine.ended(), Some(End::Done));
     assert!(bench.told(|event| matches!(event, Event::Overtaken { attempt: 1, unstarted: false, .. })));
+}
+
+#[test]
+fn the_end_of_a_command_whose_keeper_stood_still_is_recorded_by_its_bounds() {
+    let mut bench = Bench::running(Policy { timeout: Some(seconds(5)), ..Policy::default() });
+    bench.pass(seconds(1));
+    let seen = bench.now().mono;
+    bench.pause(seconds(8));
+    // The node looks at its timers before it learns of the exit.
+    bench.machine.handle_timeout(bench.now());
+    assert_eq!(bench.action(), Action::Terminate);
+    let standstill = Some(Standstill { seen, cpu: Duration::from_millis(20) });
+    let ended = Some(bench.now().mono);
+    bench.machine.handle_exit(bench.now(), Exit { ended, standstill, ..exit(0) });
+    let (_, run, _) = completed(&mut bench);
+    let second = |span| Some(crate::clock::later(slot().start(), seconds(span)));
+    assert_eq!(run.outcome, Some(Outcome::Success), "a stop that came after the end has stopped nothing");
+    assert_eq!((run.ended_after, run.ended_at, run.duration_ms, run.cpu_ms), (second(1), second(9), None, Some(20)));
+    let bounds = second(1).zip(second(9));
+    assert!(bench.told(|event| matches!(event, Event::RunEnded { ended_between, .. } if *ended_between == bounds)));
+}
+
+#[test]
+fn two_runs_are_said_to_have_overlapped_only_where_their_records_allow_it() {
+    for (claimed, started, overlap) in
+        [(2, None, Overlap::No), (1, None, Overlap::Possible), (0, Some(0), Overlap::Sure)]
+    {
+        let mut bench = Bench::running(Policy::default());
+        bench.pass(seconds(1));
+        bench.pause(Duration::from_millis(500));
+        bench.exits(0);
+        let (lease, _, _) = completed(&mut bench);
+        let second = |span| crate::clock::later(slot().start(), seconds(span));
+        let lease = Lease { attempt: 2, token: Token::from_bits(9), claimed_at: second(claimed), ..lease };
+        let other_run = RunRecord { started_at: started.map(second), ..RunRecord::begun(&lease) };
+        bench.machine.note_overtaker(other_run);
+        bench.settlement(Ok(Settlement::Overtaken { by: other() }));
+        let is_so = |event: &Event| matches!(event, Event::Overtaken { overlap: told, .. } if *told == overlap);
+        assert!(bench.told(is_so), "{overlap:?}");
+    }
+}
+
+#[test]
+fn a_command_that_ended_while_its_lease_was_trusted_puts_no_lease_in_doubt() {
+    let mut bench = Bench::running(Policy::default());
+    let ended = Some(bench.now().mono + seconds(1));
+    bench.pause(TTL * 3);
+    bench.machine.handle_exit(bench.now(), Exit { ended, ..exit(0) });
+    completed(&mut bench);
+    bench.renew();
+    bench.renewal(Ok(Renewal::Lost { to: Some(other()) }));
+    bench.settlement(Ok(Settlement::Overtaken { by: other() }));
+    assert!(!bench.told(|event| matches!(event, Event::LeaseInDoubt { .. } | Event::LeaseLost { .. })));
 }
 
 #[test]

@@ -95,16 +95,20 @@ pub struct RunView {
     /// When the command was started, by the node's clock; until that is known, when its claim was granted, by the
     /// store's.
     pub started: DateTime<Utc>,
-    /// When it ended, by the node's clock; null while it runs, or when its node died.
+    /// When it ended, by the node's clock; null while it runs, or when its node died. The latest instant, where `ended_after` is there.
     pub ended: Option<DateTime<Utc>>,
+    /// The earliest instant at which it can have ended: its node stood still from then until `ended`. Null where the end was seen.
+    pub ended_after: Option<DateTime<Utc>>,
     /// `success`, `failure`, `timeout`, `killed`, `lost_lease`, `crashed` or `given_back`; null while it runs.
     pub outcome: Option<Outcome>,
     /// The command's exit code.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// How long the command ran.
+    /// How long the command ran; null where `ended_after` is there.
     pub duration_s: Option<f64>,
+    /// The processor time that it used; only where `ended_after` is there.
+    pub cpu_s: Option<f64>,
     /// What went wrong, in words, where an exit code does not say it.
     pub message: Option<String>,
     /// The end of its output, stdout and stderr as they came.
@@ -187,6 +191,8 @@ impl RunView {
             trigger: run.trigger,
             started: run.started_at.unwrap_or(run.claimed_at),
             ended: run.ended_at,
+            ended_after: run.ended_after,
+            cpu_s: run.cpu_ms.map(|millis| seconds(Duration::from_millis(millis))),
             outcome: record.outcome_of(run),
             exit_code: run.exit_code,
             signal: run.signal,
@@ -282,6 +288,8 @@ mod tests {
             claimed_at: at("2026-11-21T14:00:00Z"),
             started_at: Some(at("2026-11-21T14:00:00.020Z")),
             ended_at: Some(at("2026-11-21T14:00:00.420Z")),
+            ended_after: None,
+            cpu_ms: None,
             duration_ms: Some(400),
             outcome: Some(Outcome::Failure),
             exit_code: Some(1),
@@ -317,6 +325,7 @@ mod tests {
                 "runs": [{
                     "attempt": 1, "node": "a", "fence": 1_795_269_600_001_u64, "trigger": "schedule",
                     "started": "2026-11-21T14:00:00.020Z", "ended": "2026-11-21T14:00:00.420Z",
+                    "ended_after": null, "cpu_s": null,
                     "outcome": "failure", "exit_code": 1, "signal": null, "duration_s": 0.4, "message": null,
                     "output_tail": "no route\n", "output_dropped_bytes": 7, "output_loss": null
                 }],

@@ -307,6 +307,20 @@ fn a_run_whose_end_its_node_told_of_late_was_over_when_its_keeper_saw_it_end() {
 }
 
 #[test]
+fn of_an_end_that_its_node_did_not_see_only_the_earliest_instant_shows_an_overlap() {
+    let book = |after: &str| {
+        let between = format!(",\"ended_between\":[\"{after}\",\"2026-11-21T14:00:30Z\"]");
+        let stood_still = Book::new().starts("a", 0.1, 1).ended_after(29.9, "a", 30.0, 1, "killed");
+        let book = stood_still.with("\"duration_s\":29.9", &format!("\"duration_s\":29.9{between}"));
+        let book = book.run("b", 8.0, 9.0, 2, "success").later();
+        book.with("\"on_lost\":\"continue\"", "\"on_lost\":\"kill\"")
+    };
+    let overlaps = |book: Book| book.report().tally(Class::Overlap).slots;
+    assert_eq!(overlaps(book("2026-11-21T14:00:02Z")), 0);
+    assert_eq!(overlaps(book("2026-11-21T14:00:08.500Z")), 1);
+}
+
+#[test]
 fn a_run_by_a_clock_that_was_set_while_its_node_ran_is_no_late_start() {
     let told = |line: &str| Book::new().run("a", 0.1, 1.0, 1, "failure").node("a", 662.0, line);
     // It is 14:09:58 when the second attempt is granted, and a minute later by a clock that was set in between.

@@ -79,9 +79,11 @@ pub(super) fn ending(run: &RunView, tell: &Teller) -> String {
 
 fn facts(slot: &SlotView, run: &RunView, tell: &Teller) -> String {
     let t = tell.t;
-    let to = run.ended.map_or_else(String::new, |ended| tell.exact(ended));
+    let to = run.ended.filter(|_| run.ended_after.is_none()).map_or_else(String::new, |ended| tell.exact(ended));
     let from = tell.exact(run.started);
     let mut facts = vec![if to.is_empty() { from } else { (t.slot.from_to)(&from, &to) }];
+    let between = run.ended_after.zip(run.ended);
+    facts.extend(between.map(|(after, by)| (t.slot.ended_between)(&tell.exact(after), &tell.exact(by))));
     facts.extend(run.duration_s.map(|seconds| tell.fine_span(seconds)));
     facts.push(format!("{}: {}", t.slot.trigger, (t.words.outcome)(trigger(run))));
     facts.push(format!("{}: {}", t.slot.fence, run.fence.0));

@@ -4,7 +4,7 @@
 
 use cronward::drive::{Fact, Facts};
 use cronward::event::Event as Told;
-use cronward::slot::{Outcome, Slot};
+use cronward::slot::{Outcome, Overlap, Slot};
 use cronward::store::Settlement;
 
 use crate::checks::Bug;
@@ -93,7 +93,13 @@ impl Again {
                 desk.process,
                 desk.uncorrected.wall,
                 &fact.lease.slot,
-                &Told::Overtaken { attempt: fact.lease.attempt, by: by.node, by_attempt: by.attempt, unstarted: false },
+                &Told::Overtaken {
+                    attempt: fact.lease.attempt,
+                    by: by.node,
+                    by_attempt: by.attempt,
+                    unstarted: false,
+                    overlap: Overlap::Possible,
+                },
             );
         }
         self.tell_next(desk, requests, (round, rest));

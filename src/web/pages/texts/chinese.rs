@@ -325,6 +325,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         previous: "上一个时间槽",
         following: "下一个时间槽",
         from_to: |from, to| format!("{from} 至 {to}"),
+        ended_between: |after, by| format!("在 {after} 至 {by} 之间结束：该节点当时停顿"),
         actions: "操作",
         did: |verb| format!("已记录：{verb}。"),
         asked: "已请求该节点运行。获得租约后，尝试会显示在下方。",

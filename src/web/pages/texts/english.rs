@@ -293,6 +293,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         previous: "Previous slot",
         following: "Following slot",
         from_to: |from, to| format!("{from} to {to}"),
+        ended_between: |after, by| format!("ended between {after} and {by}: this node stood still"),
         actions: "Actions",
         did: |verb| format!("Recorded: {verb}."),
         asked: "This node was asked to run it. The attempt is shown below once it has the lease.",

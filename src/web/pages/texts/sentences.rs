@@ -287,6 +287,8 @@ pub(in crate::web::pages) struct SlotTexts {
     pub(in crate::web::pages) previous: &'static str,
     pub(in crate::web::pages) following: &'static str,
     pub(in crate::web::pages) from_to: fn(&str, &str) -> String,
+    /// Between which instants an attempt ended whose node stood still.
+    pub(in crate::web::pages) ended_between: fn(&str, &str) -> String,
     pub(in crate::web::pages) actions: &'static str,
     pub(in crate::web::pages) did: fn(&str) -> String,
     /// That this node was asked to run it.

@@ -2,7 +2,7 @@
 
 use super::words_chinese::{no_start, span, starter};
 use crate::admin::why::{AttemptReasons, ClaimObstacle, ClaimReasons, SlotReasons, StarterReasons, WhyTexts};
-use crate::slot::Outcome;
+use crate::slot::{Outcome, Overlap};
 use crate::store::JobOrigin;
 
 /// Simplified Chinese.
@@ -82,10 +82,14 @@ const SLOT: SlotReasons = SlotReasons {
         let after = if before == 0 { String::new() } else { format!("，此前有 {before} 次尝试未成功") };
         let twice = match (successes, overlap) {
             (0 | 1, _) => String::new(),
-            (_, true) => format!("；{successes} 次尝试成功：运行可能有重叠"),
-            (_, false) => format!("；{successes} 次尝试先后成功"),
+            (_, Overlap::Sure) => format!("；{successes} 次尝试成功：运行有重叠"),
+            (_, Overlap::Possible) => format!("；{successes} 次尝试成功：运行可能有重叠"),
+            (_, Overlap::No) => format!("；{successes} 次尝试先后成功"),
         };
         format!("时间槽已运行：节点 {node} 在 {at} 以第 {attempt} 次尝试完成{after}{twice}")
+    },
+    stood_still: |node, attempt, after, by| {
+        format!("第 {attempt} 次尝试在 {after} 至 {by} 之间结束：节点 {node} 当时停顿")
     },
     running: "时间槽正在运行",
     running_on: |node, since, attempt, left| {

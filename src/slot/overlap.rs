@@ -1,0 +1,107 @@
+//! Whether two runs of a slot went on at the same time, as far as their records say. The end of a run may be known by bounds alone:
+//! [`RunRecord::ended_after`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::slot::{Outcome, RunRecord};
+
+/// Whether a run went on when a later one began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Overlap {
+    /// No: it had ended by then, or one of the two never began.
+    No,
+    /// Nobody knows, or the bounds of its end allow both.
+    #[default]
+    Possible,
+    /// Yes.
+    Sure,
+}
+
+impl Overlap {
+    /// Of two runs. The one that was claimed later began between its claim and its start.
+    pub fn of(one: &RunRecord, other: &RunRecord) -> Self {
+        let is_later = (one.claimed_at, one.attempt) > (other.claimed_at, other.attempt);
+        let (earlier, later) = if is_later { (other, one) } else { (one, other) };
+        let is_unstarted = |run: &RunRecord| run.started_at.is_none() && run.outcome == Some(Outcome::GivenBack);
+        if is_unstarted(earlier) || is_unstarted(later) {
+            return Self::No;
+        }
+        let Some(latest) = earlier.ended_at else { return Self::Possible };
+        if latest <= later.claimed_at {
+            return Self::No;
+        }
+        let earliest = earlier.ended_after.unwrap_or(latest);
+        if later.started_at.is_some_and(|started| started < earliest) { Self::Sure } else { Self::Possible }
+    }
+
+    /// Whether nobody knows.
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
+    pub fn is_possible(&self) -> bool {
+        *self == Self::Possible
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, Utc};
+
+    use super::*;
+    use crate::job::NodeName;
+    use crate::slot::{Token, Trigger};
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::from_timestamp(1_795_269_600 + second, 0).unwrap()
+    }
+
+    /// A run that was claimed and started at these seconds.
+    fn run(claimed: i64, started: Option<i64>) -> RunRecord {
+        RunRecord {
+            attempt: 1,
+            token: Token::from_bits(7),
+            node: NodeName::new("a").unwrap(),
+            trigger: Trigger::Schedule,
+            claimed_at: at(claimed),
+            started_at: started.map(at),
+            ended_at: None,
+            ended_after: None,
+            cpu_ms: None,
+            duration_ms: None,
+            outcome: None,
+            exit_code: None,
+            signal: None,
+            message: None,
+            output: None,
+        }
+    }
+
+    fn ended(after: Option<i64>, by: i64) -> RunRecord {
+        RunRecord { ended_after: after.map(at), ended_at: Some(at(by)), ..run(0, Some(0)) }
+    }
+
+    #[test]
+    fn runs_overlap_as_far_as_the_bounds_of_the_earlier_end_say() {
+        for (after, by, overlap) in [
+            (None, 3, Overlap::No),
+            (None, 4, Overlap::Possible),
+            (None, 6, Overlap::Sure),
+            (Some(1), 3, Overlap::No),
+            (Some(1), 8, Overlap::Possible),
+            (Some(5), 8, Overlap::Possible),
+            (Some(6), 8, Overlap::Sure),
+        ] {
+            let (earlier, later) = (ended(after, by), run(3, Some(5)));
+            assert_eq!(Overlap::of(&earlier, &later), overlap, "{after:?} to {by}");
+            assert_eq!(Overlap::of(&later, &earlier), overlap, "{after:?} to {by}, the other way round");
+        }
+    }
+
+    #[test]
+    fn of_a_run_without_an_end_and_of_one_that_is_not_known_to_have_begun_nothing_is_sure() {
+        assert_eq!(Overlap::of(&run(0, Some(0)), &run(3, Some(3))), Overlap::Possible);
+        assert_eq!(Overlap::of(&ended(None, 9), &run(3, None)), Overlap::Possible);
+        let unstarted = RunRecord { outcome: Some(Outcome::GivenBack), ..run(3, None) };
+        assert_eq!(Overlap::of(&ended(None, 9), &unstarted), Overlap::No);
+        assert_eq!(Overlap::of(&unstarted, &run(3, Some(3))), Overlap::No);
+    }
+}
