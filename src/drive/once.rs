@@ -333,8 +333,7 @@ impl Account {
             self.store_error = None;
         }
         // What happens to an attempt that only waits is no other's.
-        let of = event.attempt();
-        let Some(run) = self.runs.iter_mut().rfind(|run| Some(run.attempt) == of) else { return };
+        let Some(run) = self.runs.iter_mut().rfind(|run| Some(run.attempt) == event.attempt()) else { return };
         match event {
             Event::RunEnded { outcome, exit_code, signal, duration, ended_between, note, .. } => {
                 run.outcome = Some(*outcome);

@@ -257,25 +257,30 @@ fn lease_trouble(job: &str, slot: &str, event: &Event) {
         Event::Overtaken { attempt, by, by_attempt, unstarted: true, .. } => {
             debug!(job, slot, attempt, by = by.as_str(), by_attempt, "overtaken: the command was not started");
         }
-        Event::Overtaken { attempt, by, by_attempt, overlap, .. } => {
-            let by = by.as_str();
-            match overlap {
-                Overlap::Sure => {
-                    error!(job, slot, attempt, by, by_attempt, "ran concurrently: the slot ran more than once");
-                }
-                Overlap::Possible => {
-                    error!(
-                        job,
-                        slot, attempt, by, by_attempt, "may have run concurrently: the slot ran more than once"
-                    );
-                }
-                Overlap::No => {
-                    let again = "ran again: the slot ran more than once, one run after the other";
-                    error!(job, slot, attempt, by, by_attempt, "{again}");
-                }
-            }
-        }
+        Event::Overtaken { .. } => overtaken(job, slot, event),
         _ => {}
+    }
+}
+
+/// Of a command that was started.
+fn overtaken(job: &str, slot: &str, event: &Event) {
+    let Event::Overtaken { attempt, by, by_attempt: other, overlap, .. } = event else { return };
+    let by = by.as_str();
+    match overlap {
+        Overlap::Sure => {
+            error!(job, slot, attempt, by, by_attempt = other, "ran concurrently: the slot ran more than once");
+        }
+        Overlap::Possible => {
+            error!(job, slot, attempt, by, by_attempt = other, "may have run concurrently: the slot ran more than once")
+        }
+        Overlap::No => error!(
+            job,
+            slot,
+            attempt,
+            by,
+            by_attempt = other,
+            "ran again: the slot ran more than once, one run after the other"
+        ),
     }
 }
 
