@@ -27,6 +27,7 @@ pub(crate) mod locks;
 mod once;
 mod patience;
 mod shortage;
+mod standstill;
 mod task;
 pub(crate) mod timers;
 mod tools;

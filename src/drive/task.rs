@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
+use crate::drive::standstill::end_meanwhile;
 use crate::drive::work::{LeaseFeed, Renewals, Started, Work};
 use crate::drive::{Fact, Tools, locks, shortage, timers};
 use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
@@ -145,12 +146,7 @@ impl Drive {
                 // A turn that has come is taken also where the slot has just ended: only then had the node no room.
                 biased;
                 Some(outcome) = pending.next() => self.feed(outcome, (&mut pending, &mut current), &mut turns),
-                exit = ended(&mut current.started) => {
-                    current = Current::default();
-                    shortage::note_exit(&self.tools, &exit);
-                    turns.permit.iter_mut().for_each(Permit::begun);
-                    self.machine.handle_exit(clock.now(), exit);
-                }
+                exit = ended(&mut current.started) => self.hear_end(exit, &mut current, &mut turns),
                 Some(message) = self.inbox.recv() => message.hand_to(&mut self.machine, clock.now()),
                 hint = locks::heard(&mut turns.hints) => self.machine.handle_lock_hint(clock.now(), hint),
                 () = timers::until(&*clock, self.machine.poll_lock_timeout()) => {
@@ -158,6 +154,11 @@ impl Drive {
                 }
                 turn = turn_of(&mut turns.next) => self.take_turn(turn, &mut turns),
                 () = timers::until(&*clock, timeout) => {
+                    let trust = self.machine.lease_trust();
+                    if let Some(exit) = end_meanwhile(&mut current.started, &*clock, timeout, trust).await {
+                        self.hear_end(exit, &mut current, &mut turns);
+                        continue;
+                    }
                     let now = clock.now();
                     if turns.next.is_some() {
                         self.machine.handle_shed(now, turns.since);
@@ -167,6 +168,13 @@ impl Drive {
                 }
             }
         }
+    }
+
+    fn hear_end(&mut self, exit: Exit, current: &mut Current, turns: &mut Turns) {
+        *current = Current::default();
+        shortage::note_exit(&self.tools, &exit);
+        turns.permit.iter_mut().for_each(Permit::begun);
+        self.machine.handle_exit(self.tools.clock.now(), exit);
     }
 
     /// Until the store knows that the locks are free, and not for long.
