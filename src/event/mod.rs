@@ -282,6 +282,9 @@ pub enum Event {
         attempt: Attempt,
         /// Whether the command is being killed.
         killing: bool,
+        /// The command had ended by then: its node learned of both at once.
+        #[serde(default, skip_serializing_if = "is_false")]
+        ended: bool,
     },
     /// The lease is another's, or the attempt was unlocked: two runs may overlap.
     LeaseLost {

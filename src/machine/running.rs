@@ -239,7 +239,7 @@ impl SlotMachine {
         if !hold.trust.holds(now.mono) {
             hold.in_doubt = true;
             let attempt = hold.lease.attempt;
-            self.tell(Event::LeaseInDoubt { attempt, killing });
+            self.tell(Event::LeaseInDoubt { attempt, killing, ended: false });
         }
         if killing {
             self.stop(now, Cause::Lost, deadline);

@@ -94,7 +94,7 @@ impl SlotMachine {
     /// another run may have overlapped; if that one has failed meanwhile, the settlement will not tell.
     fn doubt_at_exit(&mut self, ended: Mono, hold: &Hold, killing: bool) {
         if hold.renewing != Renewing::Over && !hold.in_doubt && !hold.trust.holds(ended) {
-            self.tell(Event::LeaseInDoubt { attempt: hold.lease.attempt, killing });
+            self.tell(Event::LeaseInDoubt { attempt: hold.lease.attempt, killing, ended: true });
         }
     }
 

@@ -234,7 +234,13 @@ fn in_milliseconds(span: std::time::Duration) -> f64 {
 
 fn lease_trouble(job: &str, slot: &str, event: &Event) {
     match event {
-        Event::LeaseInDoubt { attempt, killing } => {
+        Event::LeaseInDoubt { attempt, killing, ended: true } => {
+            error!(
+                job,
+                slot, attempt, killing, "lease renewal overdue at the end of the run: another node may have started"
+            );
+        }
+        Event::LeaseInDoubt { attempt, killing, .. } => {
             error!(job, slot, attempt, killing, "lease renewal overdue: another node may start the slot");
         }
         Event::LeaseLost { attempt, to, unstarted: true, .. } => {

@@ -66,7 +66,8 @@ impl LossTold {
                 let to = to.as_ref().map_or_else(String::new, |to| format!(" to node {to}"));
                 format!("{slot}: the lease of attempt {attempt} was lost{to}: {}", goes_on(*killing, "run"))
             }
-            Event::LeaseInDoubt { attempt, killing } => {
+            // Of a command that has ended the verdict says it.
+            Event::LeaseInDoubt { attempt, killing, ended: false } => {
                 format!(
                     "{slot}: the lease of attempt {attempt} could not be renewed in time: {}",
                     goes_on(*killing, "run")

@@ -50,7 +50,7 @@ fn a_lease_that_was_not_renewed_in_time_is_in_doubt_and_with_continue_the_comman
     bench.until_timer();
     bench.renew();
     bench.pass(seconds(38));
-    assert!(bench.told(|event| *event == Event::LeaseInDoubt { attempt: 1, killing: false }));
+    assert!(bench.told(|event| *event == Event::LeaseInDoubt { attempt: 1, killing: false, ended: false }));
     bench.silent();
     bench.renewal(Ok(Renewal::Renewed));
     // The answer was to a request so old that its window is over as well: asked again at once.
@@ -205,7 +205,7 @@ fn a_node_that_stood_still_past_its_lease_doubts_it_though_the_command_has_ended
     let mut bench = Bench::running(Policy::default());
     bench.pause(TTL * 3);
     bench.exits(1);
-    assert!(bench.told(|event| *event == Event::LeaseInDoubt { attempt: 1, killing: false }));
+    assert!(bench.told(|event| *event == Event::LeaseInDoubt { attempt: 1, killing: false, ended: true }));
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn a_keeper_that_stopped_the_command_while_its_node_stood_still_means_a_lost_lea
     bench.pause(TTL * 3);
     let ended = lapsed.map(|at| at + seconds(1));
     bench.machine.handle_exit(bench.now(), Exit { ended, lapsed, ..exit(0) });
-    assert!(bench.told(|event| *event == Event::LeaseInDoubt { attempt: 1, killing: true }));
+    assert!(bench.told(|event| *event == Event::LeaseInDoubt { attempt: 1, killing: true, ended: true }));
     assert_eq!(outcome(&mut bench), crate::slot::Outcome::LostLease);
 }
 

@@ -105,6 +105,7 @@ mod tests {
 {"event":"run_ended","attempt":1,"outcome":"success","exit_code":0,"duration_s":0.123}
 {"event":"run_ended","attempt":1,"outcome":"killed","signal":9,"duration_s":3.0,"note":"no"}
 {"event":"run_ended","attempt":1,"outcome":"success","exit_code":0,"duration_s":8.5,"ended_between":["2026-11-21T14:00:00.500Z","2026-11-21T14:00:08.500Z"]}
+{"event":"lease_in_doubt","attempt":1,"killing":false,"ended":true}
 {"event":"overtaken","attempt":1,"by":"b","by_attempt":2,"overlap":"sure"}
 {"event":"unstarted","attempt":1,"why":"the start deadline had passed"}
 {"event":"unstarted","attempt":1,"why":"the slot ended while it waited for db","locks":[{"lock":"db","weight":1,"of":1}]}
