@@ -55,6 +55,12 @@ pub(crate) fn start_failure(run: &RunRecord) -> Option<&str> {
     run.message.as_deref().filter(|_| matches!(run.exit_code, Some(126 | 127)))
 }
 
+/// Between which instants an attempt ended whose node stood still meanwhile.
+pub(crate) fn ended_between(run: &RunRecord) -> Option<String> {
+    let (after, by) = run.ended_between()?;
+    Some(format!("between {} and {}: node {} stood still", instant(after), instant(by), run.node))
+}
+
 /// [`ending`], with the cause where the command could not be started.
 pub(crate) fn ending_with_cause(record: &SlotRecord, run: &RunRecord) -> String {
     let ended = ending(record, run);
@@ -91,6 +97,17 @@ mod tests {
         assert_eq!(relative(now, "2026-11-21T14:48:00Z".parse().unwrap()), "in 48m");
         assert_eq!(relative(now, "2026-11-21T13:59:00Z".parse().unwrap()), "60s ago");
         assert_eq!(relative(now, now), "0s ago");
+    }
+
+    #[test]
+    fn an_end_that_was_not_seen_lies_between_two_instants() {
+        let at = |text: &str| -> DateTime<Utc> { text.parse().unwrap() };
+        let seen = crate::admin::fixture::ended(1, "a", Outcome::Success, 0);
+        assert_eq!(ended_between(&seen), None);
+        let by = Some(at("2026-11-21T12:00:08.250Z"));
+        let unseen = RunRecord { ended_after: Some(at("2026-11-21T12:00:01Z")), ended_at: by, ..seen };
+        let words = "between 2026-11-21T12:00:01Z and 2026-11-21T12:00:08.250Z: node a stood still";
+        assert_eq!(ended_between(&unseen).as_deref(), Some(words));
     }
 
     #[test]

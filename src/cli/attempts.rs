@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::admin::attempts::{self, Folded, Listed, Wanted};
 use crate::admin::lookup::{self, SlotRef};
-use crate::admin::words::{brief, ending, ending_with_cause, harmless, harmless_lines, relative};
+use crate::admin::words::{brief, ended_between, ending, ending_with_cause, harmless, harmless_lines, relative};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::format::{self, Grid};
@@ -141,6 +141,9 @@ pub(crate) async fn logs(args: &LogsArgs, console: &mut Console) -> Result<(), F
     let of = job.entry.max_attempts;
     let missed = format::missed(&record.slot, record.used(), of, record.state(session.now, of));
     missed.into_iter().for_each(|missed| console.note(missed));
+    if let Some(between) = ended_between(&run) {
+        console.note(format_args!("attempt {} of {} ended {between}", run.attempt, record.slot));
+    }
     match &run.output {
         Some(output) if output.is_lost() => {
             console.note(format_args!("attempt {} of {}: output {}", run.attempt, record.slot, output.lost()));

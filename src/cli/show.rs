@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::admin::command_line::starter;
 use crate::admin::lookup::{self, SlotRef};
-use crate::admin::words::{brief, ending, harmless, harmless_lines, instant, missed_after};
+use crate::admin::words::{brief, ended_between, ending, harmless, harmless_lines, instant, missed_after};
 use crate::cli::console::{Console, OutputArgs};
 use crate::cli::failure::Failure;
 use crate::cli::session;
@@ -114,8 +114,8 @@ impl Page<'_> {
             Some(started) => field(page, "started", &instant(started)),
             None => field(page, "claimed", &instant(run.claimed_at)),
         }
-        if let Some((after, by)) = run.ended_between() {
-            field(page, "ended", &format!("between {} and {}: this node stood still", instant(after), instant(by)));
+        if let Some(between) = ended_between(run) {
+            field(page, "ended", &between);
             run.cpu_ms.iter().for_each(|millis| field(page, "cpu time", &format!("{millis} ms")));
         } else if let Some(ended) = run.ended_at {
             let lasted = run.duration_ms.map(|millis| format!(" after {millis} ms")).unwrap_or_default();

@@ -25,6 +25,7 @@ mod held;
 mod lock_tests;
 pub(crate) mod locks;
 mod once;
+mod overtaker;
 mod patience;
 mod shortage;
 mod standstill;

@@ -15,9 +15,9 @@ use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
 use crate::drive::standstill::end_meanwhile;
 use crate::drive::work::{LeaseFeed, Renewals, Started, Work};
-use crate::drive::{Fact, Tools, locks, shortage, timers};
+use crate::drive::{Fact, Tools, locks, overtaker, shortage, timers};
 use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
-use crate::slot::{Exit, Holder, Lease, RunContext, RunRecord, Token};
+use crate::slot::{Exit, Lease, RunContext, RunRecord, Token};
 use crate::store::{
     Applied, Claim, ClaimRequest, ErrorKind, LockWakeups, Op, Release, Renewal, Settlement, Store, StoreError, Wake,
 };
@@ -380,26 +380,13 @@ async fn renew(store: Arc<dyn Store>, lease: Lease, within: Duration) -> ActionO
 async fn complete(tools: Arc<Tools>, fact: Fact) -> ActionOutcome {
     tools.facts.keep(fact.clone(), tools.clock.now().wall);
     let reply = tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await;
-    let other = match &reply {
-        Ok(Settlement::Overtaken { by }) => overtaker(&*tools.store, &fact.lease, by).await,
-        _ => None,
-    };
+    let other = overtaker::after_completion(&*tools.store, &fact.lease, &reply).await;
     ActionOutcome::Settlement(reply, other)
 }
 
 async fn released(store: &dyn Store, lease: &Lease, reply: Result<Release, StoreError>) -> ActionOutcome {
-    let other = match &reply {
-        Ok(Release::Overtaken { by }) => overtaker(store, lease, by).await,
-        _ => None,
-    };
+    let other = overtaker::after_release(store, lease, &reply).await;
     ActionOutcome::Release(reply, other)
-}
-
-/// The run of who was granted the slot meanwhile; none where the store does not say, which then leaves open whether the two overlapped.
-async fn overtaker(store: &dyn Store, lease: &Lease, by: &Holder) -> Option<RunRecord> {
-    let (_, records) = store.inspect(std::slice::from_ref(&lease.slot)).await.ok()?;
-    let is_other = |run: &RunRecord| run.token != lease.token && run.attempt == by.attempt && run.node == by.node;
-    records.into_iter().next()?.runs.into_iter().rfind(is_other)
 }
 
 fn too_late(store: &dyn Store) -> StoreError {

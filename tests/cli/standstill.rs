@@ -21,6 +21,9 @@ struct Told {
     why: Value,
     /// What the guard that stood still said when it went on.
     guard: String,
+    /// What `show` and `logs` say to people.
+    shown: String,
+    logs: String,
     end_ms: i64,
 }
 
@@ -53,7 +56,9 @@ fn stood_still(with_keeper: bool) -> Told {
         serde_json::from_str(&told.stdout).unwrap_or_else(|error| panic!("{error}: {told:?}"))
     };
     let end_ms = std::fs::read_to_string(place.path().join("end-1")).unwrap().trim().parse().unwrap();
-    Told { slot: read("show"), why: read("why"), guard: String::from_utf8(ended.stderr).unwrap(), end_ms }
+    let shown = place.run(&["show", "push", "--store", &url]).stdout;
+    let logs = place.run(&["logs", "push", "--attempt", "1", "--store", &url]).stderr;
+    Told { slot: read("show"), why: read("why"), guard: String::from_utf8(ended.stderr).unwrap(), shown, logs, end_ms }
 }
 
 fn millis(instant: &Value) -> Option<i64> {
@@ -88,6 +93,10 @@ fn a_keeper_that_stood_still_tells_between_which_instants_its_command_ended() {
     assert!(run["duration_s"].is_null() && run["cpu_s"].is_number(), "{told:#?}");
     let sentence = told.why["sentence"].as_str().unwrap();
     assert!(sentence.contains("; attempt 1 ended between ") && sentence.contains(": node a stood still"), "{told:#?}");
+    let instant = |field: &str| run[field].as_str().unwrap();
+    let between = format!("between {} and {}: node a stood still\n", instant("ended_after"), instant("ended"));
+    assert!(told.shown.contains(&format!("ended     {between}")), "{told:#?}");
+    assert!(told.logs.contains(&format!(" ended {between}")), "{told:#?}");
     told.claims_no_overlap_that_the_record_excludes();
 }
 
