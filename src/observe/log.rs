@@ -277,7 +277,14 @@ fn overtaken(job: &str, slot: &str, event: &Event) {
             error!(job, slot, attempt, by, by_attempt = other, "ran concurrently: the slot ran more than once");
         }
         Overlap::Possible => {
-            error!(job, slot, attempt, by, by_attempt = other, "may have run concurrently: the slot ran more than once")
+            error!(
+                job,
+                slot,
+                attempt,
+                by,
+                by_attempt = other,
+                "may have run concurrently: the slot ran more than once"
+            );
         }
         Overlap::No => error!(
             job,
