@@ -177,7 +177,10 @@ fn a_run_that_lost_its_lease_and_was_overtaken_overlapped_once_and_one_that_neve
     assert_eq!(of_a(&bench, "overlaps_total").as_deref(), Some("0"));
     bench.hear("a", &lost(1, false));
     let by = cronward::NodeName::new("b").unwrap();
-    bench.hear("a", &Event::Overtaken { attempt: 1, by, by_attempt: 2, unstarted: false });
+    bench.hear(
+        "a",
+        &Event::Overtaken { attempt: 1, by, by_attempt: 2, unstarted: false, overlap: cronward::slot::Overlap::Sure },
+    );
     assert_eq!(of_a(&bench, "overlaps_total").as_deref(), Some("1"));
     bench.hear("a", &lost(3, false));
     assert_eq!(of_a(&bench, "overlaps_total").as_deref(), Some("2"));
