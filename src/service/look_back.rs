@@ -64,8 +64,7 @@ impl LookBack {
             return;
         }
         // The daemons that plan a job close its slots, and send messages with the verdicts.
-        let Ok(jobs) = self.store.jobs().await else { return };
-        if is_planned(&jobs, job) {
+        if is_planned(&*self.store, job).await.unwrap_or(true) {
             return;
         }
         // Oldest first, as they ended.

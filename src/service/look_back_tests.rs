@@ -1,5 +1,6 @@
 //! A service without a daemon: what became of a slot that nobody finished is recorded and reported by the next claim.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use crate::observe::Observer;
 use crate::service::{Guard, GuardBuilder};
 use crate::slot::{Slot, Verdict};
 use crate::store::memory::MemoryStore;
-use crate::store::{Store, StoreOptions};
+use crate::store::{NodeReport, Store, StoreOptions};
 
 /// Keeps the verdicts that were reported, with the hour of their slot.
 #[derive(Clone, Debug, Default)]
@@ -114,14 +115,24 @@ async fn a_slot_whose_attempts_all_failed_is_closed_once() {
 async fn the_slots_of_a_job_that_daemons_plan_are_left_to_them() {
     let bench = Bench::new();
     bench.store.register(&[fixture::entry("push")]).await.unwrap();
+    let heartbeat = async || {
+        let job_hashes = BTreeMap::from([("push".parse().unwrap(), "c0ffee".to_owned())]);
+        let daemon = NodeReport { job_hashes, ..fixture::report("d", fixture::at("2026-11-21T14:00:00Z")) };
+        bench.store.heartbeat(&daemon).await.unwrap();
+    };
     let guard = bench.builder("a").max_attempts(1).build().unwrap();
     let failed = guard.run_current(|_| async { Err::<(), _>(io::Error::other("no")) }).await.unwrap();
     assert!(!failed.is_done());
     let slot = guard.current_slot().unwrap();
     bench.pass(1);
+    heartbeat().await;
     push(&guard).await;
     assert_eq!(bench.reported(), []);
     assert_eq!(bench.store.inspect(&[slot]).await.unwrap().1.remove(0).verdict, None);
+    // The daemon is gone: nobody else closes them.
+    bench.pass(1);
+    push(&bench.builder("b").max_attempts(1).build().unwrap()).await;
+    assert_eq!(bench.reported(), hour("2026-11-21T14Z", Verdict::Failed));
 }
 
 #[tokio::test]

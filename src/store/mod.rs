@@ -39,6 +39,7 @@ pub mod memory;
 mod messages;
 mod open;
 mod options;
+mod planned;
 #[doc(hidden)]
 #[cfg(feature = "redis")]
 pub mod redis;
@@ -96,11 +97,12 @@ pub use locks::{LockStore, LockWakeups};
 pub use open::{capability, check_url, client_command, examine, forget, stations, where_kept};
 pub use open::{migrate, open, open_locks, open_locks_with_clock, open_with_clock};
 pub use options::StoreOptions;
+pub use planned::is_planned;
 #[cfg(any(feature = "http", feature = "notify"))]
 pub(crate) use registry::HEARD_AGAIN;
 pub(crate) use registry::HEARTBEAT_DUE;
 pub use registry::{
-    CrontabCommand, HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE, is_planned,
+    CrontabCommand, HEARTBEAT, HeartbeatReply, JobEntry, JobOrigin, NodeEntry, NodeReport, Pause, SILENCE,
 };
 #[doc(hidden)]
 #[cfg(feature = "fuzzing")]

@@ -105,11 +105,6 @@ pub struct JobEntry {
     pub first_seen: DateTime<Utc>,
 }
 
-/// Whether daemons plan the job: they close its slots and report what became of them.
-pub fn is_planned(jobs: &[JobEntry], job: &JobName) -> bool {
-    jobs.iter().any(|entry| entry.name == *job && entry.origin == JobOrigin::File)
-}
-
 impl JobEntry {
     /// The entry of a job of a file, seen now.
     pub fn of(spec: &JobSpec, now: DateTime<Utc>) -> Self {

@@ -133,7 +133,7 @@ fn a_lease_that_outlasts_the_slot_is_refused_with_one_that_fits() {
     let line = ["exec", "--store", STORE, "--job", "push", "--lease-ttl", "61m", "--", "/bin/echo", "never"];
     let refused = place.run(&line);
     assert_eq!((refused.code, &*refused.stdout), (64, ""), "{refused:?}");
-    assert!(refused.stderr.ends_with("write --lease-ttl 60s, or leave it out\n"), "{refused:?}");
+    assert!(refused.stderr.ends_with("write --lease-ttl 1m, or leave it out\n"), "{refused:?}");
 }
 
 #[test]

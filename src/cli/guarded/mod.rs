@@ -12,6 +12,7 @@ mod around;
 mod forward;
 mod lock;
 mod repeated;
+mod report_file;
 mod run;
 mod slot_arg;
 mod task;

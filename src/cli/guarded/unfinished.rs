@@ -90,7 +90,7 @@ impl Unfinished {
         let is_due =
             has_failed && now >= slot.end() && record.verdict.is_none() && !self.may_be_done_elsewhere(&record);
         // The daemons that plan a job send messages with its verdicts.
-        if !is_due || is_planned(&self.store.jobs().await?, slot.job()) {
+        if !is_due || is_planned(&*self.store, slot.job()).await? {
             return Ok((now, record));
         }
         self.store.close(slot, self.max_attempts, &self.node).await?;
@@ -156,13 +156,14 @@ fn last_attempt(record: &SlotRecord) -> String {
 mod tests {
     use super::*;
 
+    use std::collections::BTreeMap;
     use std::time::Duration;
 
     use crate::admin::fixture;
     use crate::clock::RuntimeClock;
     use crate::slot::{Lease, Verdict as SlotVerdict, VerdictRecord};
     use crate::store::memory::MemoryStore;
-    use crate::store::{Claim, ClaimRequest, StoreOptions};
+    use crate::store::{Claim, ClaimRequest, NodeReport, StoreOptions};
 
     const TTL: Duration = Duration::from_secs(60);
 
@@ -231,6 +232,16 @@ mod tests {
         let unfinished = node_c("2026-11-21T12:59:30Z");
         let planned = fixture::entry("billing");
         unfinished.store.register(&[planned]).await.unwrap();
+        let job_hashes = BTreeMap::from([("billing".parse().unwrap(), "c0ffee".to_owned())]);
+        let daemon = NodeReport { job_hashes, ..fixture::report("d", unfinished.clock.now().wall) };
+        let store = Arc::clone(&unfinished.store);
+        tokio::spawn(async move {
+            let mut beats = tokio::time::interval(Duration::from_secs(10));
+            loop {
+                beats.tick().await;
+                store.heartbeat(&daemon).await.unwrap();
+            }
+        });
         crash(&unfinished).await;
         assert_eq!(unfinished.judge(ended(), 0).await.1.told, [CRASHED]);
         assert_eq!(verdict_of(&unfinished).await, None);

@@ -1,27 +1,20 @@
 //! What an account means for the caller: an exit code, the words where there is something to say, and `--report FILE`, what happened
 //! as JSON.
-//!
-//! The file is made before the command is started, so that a path that cannot be written is known in time, and filled in one step: a
-//! reader sees all of it or nothing. It is for its owner alone, unless it was there with another mode. What is no regular file (a pipe,
-//! a terminal) is written to as it is.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use rustix::fs::OFlags;
 use serde::Serialize;
 
 use crate::admin::actions::{self, Undo};
 use crate::cli::ExitCode;
 use crate::cli::console::Console;
 use crate::cli::failure::{Failure, way_out};
+use crate::cli::guarded::report_file::ReportFile;
 use crate::cli::guarded::waiting::lost_words;
 use crate::config::format_duration;
 use crate::drive::{Account, RunAccount};
 use crate::error::ErrorKind;
-use crate::file;
 use crate::job::{JobName, NodeName};
 use crate::reply::ClaimAnswer;
 use crate::slot::{Exit, ExitStatus, NOT_STARTED, OUTPUT_LOST, Outcome, Slot};
@@ -265,63 +258,6 @@ struct ReportView<'a> {
     messages: &'a [String],
     /// How far it can be taken back, where a person asked for it and something was run.
     undo: Option<&'a str>,
-}
-
-/// A report to be written.
-#[derive(Debug)]
-pub(super) struct ReportFile {
-    path: PathBuf,
-    file: Destination,
-}
-
-/// Where a report is written to.
-#[derive(Debug)]
-enum Destination {
-    Draft(file::Draft),
-    /// No regular file.
-    Special(std::fs::File),
-}
-
-impl ReportFile {
-    /// Makes the file's draft beside it.
-    pub(super) fn begin(path: &Path) -> Result<Self, Failure> {
-        let refused = |error| {
-            Failure::Usage(format!("--report {}: {error}; name another file; nothing was started", path.display()))
-        };
-        let special = std::fs::metadata(path).is_ok_and(|found| !found.is_file()) && !file::is_foreign_link(path);
-        let file = if special || is_descriptor(path) {
-            // A pipe that nobody reads is refused now: opening it would wait for a reader, deaf to signals.
-            file::writing(path, OFlags::NONBLOCK)
-                .and_then(|mut options| options.append(true).open(path))
-                .map(Destination::Special)
-        } else {
-            file::Draft::begin(path, 0o600).map(Destination::Draft)
-        };
-        Ok(Self { path: path.to_owned(), file: file.map_err(refused)? })
-    }
-
-    /// Fills it in and gives it its name. That this failed is told in words: the command's exit code matters more.
-    fn finish(self, view: &ReportView<'_>) -> Result<(), String> {
-        let Self { path, file } = self;
-        write(file, view).map_err(|error| {
-            format!("--report {}: {error}; the command's exit code is passed on all the same", path.display())
-        })
-    }
-}
-
-/// Whether the path names a descriptor of this process, as `/dev/stdout` does. What that was redirected to may be a regular file, and
-/// a file of that name would take the place of the device.
-fn is_descriptor(path: &Path) -> bool {
-    path.parent().is_some_and(|folder| folder == "/dev" || folder == "/dev/fd" || folder.starts_with("/proc"))
-}
-
-fn write(file: Destination, view: &ReportView<'_>) -> std::io::Result<()> {
-    let mut bytes = serde_json::to_vec_pretty(view)?;
-    bytes.push(b'\n');
-    match file {
-        Destination::Draft(draft) => draft.finish(&bytes),
-        Destination::Special(mut file) => file.write_all(&bytes),
-    }
 }
 
 /// What is told of an account.
