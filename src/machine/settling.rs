@@ -84,7 +84,7 @@ impl SlotMachine {
         let outcome = self.judge(&hold, ended.mono, &exit);
         let unstarted = matches!(exit.status, ExitStatus::NoResources { .. });
         self.left = if unstarted { self.left.saturating_add(1) } else { 0 };
-        let ran = hold.started.map(|started| ended.mono.since(started.mono));
+        let ran = hold.started.filter(|_| !unstarted).map(|started| ended.mono.since(started.mono));
         let record = record(ended, &hold, outcome, exit);
         self.tell_end(&record, outcome, ran.unwrap_or_default());
         self.settle(now, (*hold, unstarted), outcome, record);

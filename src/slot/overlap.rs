@@ -1,9 +1,15 @@
 //! Whether two runs of a slot went on at the same time, as far as their records say. The end of a run may be known by bounds alone:
 //! [`RunRecord::ended_after`].
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
+use crate::clock;
 use crate::slot::{Outcome, RunRecord};
+
+/// Starts and ends are by the clocks of nodes, claims by that of the store. Clocks that are set by NTP differ by less.
+const CLOCKS_APART: Duration = Duration::from_secs(1);
 
 /// Whether a run went on when a later one began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -28,11 +34,12 @@ impl Overlap {
             return Self::No;
         }
         let Some(latest) = earlier.ended_at else { return Self::Possible };
-        if latest <= later.claimed_at {
+        if clock::later(latest, CLOCKS_APART) <= later.claimed_at {
             return Self::No;
         }
         let earliest = earlier.ended_after.unwrap_or(latest);
-        if later.started_at.is_some_and(|started| started < earliest) { Self::Sure } else { Self::Possible }
+        let surely = |started| clock::later(started, CLOCKS_APART) < earliest;
+        if later.started_at.is_some_and(surely) { Self::Sure } else { Self::Possible }
     }
 
     /// Whether nobody knows.
@@ -82,13 +89,14 @@ mod tests {
     #[test]
     fn runs_overlap_as_far_as_the_bounds_of_the_earlier_end_say() {
         for (after, by, overlap) in [
-            (None, 3, Overlap::No),
-            (None, 4, Overlap::Possible),
-            (None, 6, Overlap::Sure),
-            (Some(1), 3, Overlap::No),
+            (None, 2, Overlap::No),
+            (None, 3, Overlap::Possible),
+            (None, 6, Overlap::Possible),
+            (None, 7, Overlap::Sure),
+            (Some(1), 2, Overlap::No),
             (Some(1), 8, Overlap::Possible),
-            (Some(5), 8, Overlap::Possible),
-            (Some(6), 8, Overlap::Sure),
+            (Some(6), 8, Overlap::Possible),
+            (Some(7), 8, Overlap::Sure),
         ] {
             let (earlier, later) = (ended(after, by), run(3, Some(5)));
             assert_eq!(Overlap::of(&earlier, &later), overlap, "{after:?} to {by}");

@@ -166,7 +166,7 @@ fn a_slot_whose_node_was_lost_says_so_and_how_to_mend_it() {
     assert_eq!(
         said(&about(lost.clone(), OVER, vec![])),
         format!(
-            "the slot was missed: attempt 1 of 3 failed, no retry before the slot ended at 13:00:00; node a claimed attempt 1 at 12:00:00 and \
+            "the slot was missed: attempt 1 of 3 did not succeed, no retry before the slot ended at 13:00:00; node a claimed attempt 1 at 12:00:00 and \
              did not report a result\n{PAST}"
         )
     );
@@ -271,8 +271,8 @@ fn runs_that_lie_apart_are_not_said_to_have_overlapped() {
         let runs = vec![run(1, "2026-11-21T12:00:00Z", "2026-11-21T12:00:05Z"), run(2, second, "2026-11-21T12:00:40Z")];
         said(&about(SlotRecord { attempts: 2, runs, ..fixture::done() }, NOON, vec![]))
     };
-    assert!(twice("2026-11-21T12:00:05Z").ends_with("; 2 attempts succeeded, one after the other"));
-    assert!(twice("2026-11-21T12:00:04Z").ends_with("; 2 attempts succeeded: the runs may have overlapped"));
+    assert!(twice("2026-11-21T12:00:06Z").ends_with("; 2 attempts succeeded, one after the other"));
+    assert!(twice("2026-11-21T12:00:05Z").ends_with("; 2 attempts succeeded: the runs may have overlapped"));
 }
 
 #[test]
@@ -309,7 +309,7 @@ fn an_end_that_a_node_did_not_see_is_told_by_its_bounds_and_so_is_an_overlap() {
         texts.iter().any(|text| text == "may have run concurrently with b: the slot ran more than once"),
         "{texts:#?}"
     );
-    let (sentence, texts) = said_of("2026-11-21T12:00:04Z");
+    let (sentence, texts) = said_of("2026-11-21T12:00:03Z");
     assert!(sentence.contains("2 attempts succeeded, one after the other; attempt 1 ended between"), "{sentence}");
     let apart = "the slot ran more than once: b ran it too, one run after the other";
     assert!(texts.iter().any(|text| text == apart), "{texts:#?}");
@@ -527,7 +527,7 @@ async fn of_a_slot_in_which_no_node_was_alive_exactly_that_is_said() {
     };
     assert_eq!(
         told(&scene, "2026-11-21T12Z").await,
-        "the slot did not run: no node was alive from its scheduled time to its end (last heartbeat at 11:55:00)"
+        "the slot did not run: no node reached the store from its scheduled time to its end (last heartbeat at 11:55:00)"
     );
     // When it was due nodes were alive.
     assert!(told(&scene, "2026-11-21T11Z").await.contains(english::UNKNOWN_REASON));
@@ -540,7 +540,7 @@ async fn of_a_slot_in_which_no_node_was_alive_exactly_that_is_said() {
     let closing = told(&scene, "2026-11-21T12Z").await;
     assert_eq!(
         closing,
-        "the slot did not run: no node was alive from its scheduled time to its end (last heartbeat at 11:55:00, next node started at \
+        "the slot did not run: no node reached the store from its scheduled time to its end (last heartbeat at 11:55:00, next node started at \
          13:50:00)"
     );
     // Without that, nobody knows what the instances before did.

@@ -107,7 +107,7 @@ fn the_end_of_a_command_whose_keeper_stood_still_is_recorded_by_its_bounds() {
 #[test]
 fn two_runs_are_said_to_have_overlapped_only_where_their_records_allow_it() {
     for (claimed, started, overlap) in
-        [(2, None, Overlap::No), (1, None, Overlap::Possible), (0, Some(0), Overlap::Sure)]
+        [(3, None, Overlap::No), (2, None, Overlap::Possible), (0, Some(0), Overlap::Sure)]
     {
         let mut bench = Bench::running(Policy::default());
         bench.pass(seconds(1));
