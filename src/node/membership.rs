@@ -368,7 +368,10 @@ impl Membership {
             Err(error) => {
                 // The same content would be refused again.
                 let wait = if error.kind == ErrorKind::Content { REFRESH } else { RECONNECT };
-                self.register_at = Some(now.mono + wait);
+                // What became of an older plan says nothing of the present one.
+                if plan == self.plan {
+                    self.register_at = Some(now.mono + wait);
+                }
                 if error.is_transient() {
                     // The heartbeat tells of a store that is away; taking over can wait for it.
                     return;

@@ -222,7 +222,12 @@ impl Verdicts {
                 Err(_) => *at = Some(later(now.wall, AGAIN)),
             }
         }
+        // A run of the past is asked about with a single attempt, and never by both at once.
+        let is_again = self.again.contains_key(slot) && !self.closer.will_close(slot);
         let answered = self.closer.answered(slot, now.wall, reply.map_err(|error| error.applied));
+        if is_again {
+            self.closer.leave(slot);
+        }
         out.extend(answered.tell.map(|verdict| Action::Announce(slot.clone(), verdict)));
         // After an outage the next one is due as well, and need not wait for a beat.
         if answered.moved_on {

@@ -204,6 +204,13 @@ impl Closer {
         Answered { tell, moved_on: false }
     }
 
+    /// The slot is not asked about here: somebody else of this node does.
+    pub fn leave(&mut self, slot: &Slot) {
+        if let Some(place) = self.jobs.get_mut(slot.job()) {
+            place.running.remove(&slot.start());
+        }
+    }
+
     /// The store has a verdict for the slot.
     pub fn closed(&mut self, slot: &Slot) {
         let Some(place) = self.jobs.get_mut(slot.job()) else { return };
