@@ -21,7 +21,7 @@ use simulate::{
 };
 
 /// Worlds within which a bug must be found.
-const WITHIN: u64 = 200;
+const WITHIN: u64 = 500;
 /// Worlds in which the checker of journals judges what the nodes wrote, besides the simulator's own judge. With `--journals`
 /// it is asked in all of them; about one in a thousand then shows a clock that the lines tell too badly.
 const JOURNALS: u64 = 1_000;
