@@ -247,7 +247,7 @@ SELECT name, first_seen_ms, entry FROM cronward_jobs WHERE namespace = ? ORDER B
 DELETE FROM cronward_nodes WHERE namespace = ? AND seen_ms <= ?
 
 -- name: node_known
---- Whether a node of this name has reported.
+-- Whether a node of this name has reported.
 SELECT name FROM cronward_nodes WHERE namespace = ? AND name = ?
 
 -- name: node_save

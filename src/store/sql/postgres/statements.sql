@@ -212,7 +212,7 @@ WHERE (namespace, name) IN (
 )
 
 -- name: node_known
---- Whether a node of this name has reported.
+-- Whether a node of this name has reported.
 SELECT name FROM cronward_nodes WHERE namespace = $1 AND name = $2
 
 -- name: node_save

@@ -125,7 +125,7 @@ SELECT name, first_seen_ms, entry FROM jobs WHERE namespace = ?1 ORDER BY name
 DELETE FROM nodes WHERE namespace = ?1 AND seen_ms <= ?2
 
 -- name: node_known
---- Whether a node of this name has reported.
+-- Whether a node of this name has reported.
 SELECT name FROM nodes WHERE namespace = ?1 AND name = ?2
 
 -- name: node_save
