@@ -47,7 +47,7 @@ pub(crate) fn ending(record: &SlotRecord, run: &RunRecord) -> String {
 
 /// What is said of a slot that ended with attempts left, after attempts that failed: how many, of how many.
 pub(crate) fn missed_after(used: u32, of: u32) -> String {
-    format!("missed: attempt {used} of {of} failed, no retry before the slot ended")
+    format!("missed: attempt {used} of {of} did not succeed, no retry before the slot ended")
 }
 
 /// Why the command of an attempt could not be started, as its node recorded it.

@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(rows[2][..5], ["quiet", "2026-11-21T12Z", "missed", "0/3", "-"]);
         assert_eq!(
             views.iter().filter_map(|view| missed(view.current.as_deref()?)).collect::<Vec<_>>(),
-            ["billing@2026-11-21T12Z was missed: attempt 1 of 3 failed, no retry before the slot ended"]
+            ["billing@2026-11-21T12Z was missed: attempt 1 of 3 did not succeed, no retry before the slot ended"]
         );
     }
 

@@ -222,7 +222,7 @@ mod tests {
         };
         assert_eq!(
             first(&fixture::waiting()),
-            "billing@2026-11-21T12Z  missed: attempt 1 of 3 failed, no retry before the slot ended"
+            "billing@2026-11-21T12Z  missed: attempt 1 of 3 did not succeed, no retry before the slot ended"
         );
         assert_eq!(first(&fixture::untouched()), "billing@2026-11-21T12Z  missed");
     }

@@ -207,7 +207,7 @@ fn a_slot_that_was_missed_after_attempts_says_that_they_failed() {
     (record.attempts, record.runs) = (2, vec![run(1, "a"), run(2, "b")]);
     assert_eq!(
         title(&item, Lang::En),
-        "billing@2026-11-21T14Z was missed: attempt 2 of 3 failed (exit 1), no retry before the slot ended"
+        "billing@2026-11-21T14Z was missed: attempt 2 of 3 did not succeed (exit 1), no retry before the slot ended"
     );
     assert_eq!(
         title(&item, Lang::Zh),

@@ -170,7 +170,7 @@ const SLOT: SlotReasons = SlotReasons {
     nobody_alive: |last, started| {
         let started = after(", next node started at ", started);
         format!(
-            "the slot did not run: no node was alive from its scheduled time to its end (last heartbeat at {last}{started})"
+            "the slot did not run: no node reached the store from its scheduled time to its end (last heartbeat at {last}{started})"
         )
     },
     recorded,

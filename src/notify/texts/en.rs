@@ -6,7 +6,7 @@ use crate::notify::texts::form::Texts;
 pub(super) const TEXTS: Texts = Texts {
     failed: "{job}@{slot} failed: {used} of {max} attempts on {nodes}; {how}",
     missed: "{job}@{slot} was missed: the slot ended without a success",
-    missed_after: "{job}@{slot} was missed: attempt {used} of {max} failed ({how}), no retry before the slot ended",
+    missed_after: "{job}@{slot} was missed: attempt {used} of {max} did not succeed ({how}), no retry before the slot ended",
     missed_several: "{job}: {count} slots from {first} to {slot} were missed: none of them ended with a success",
     late: "{job} is late: the last success was slot {slot}, and alert_after is {after}",
     late_never: "{job} is late: no success is known, and alert_after is {after}",

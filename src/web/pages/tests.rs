@@ -338,13 +338,13 @@ fn a_slot_that_was_missed_after_attempts_is_not_shown_as_if_nothing_had_run() {
     let page = home(&shown, "", true);
     assert!(page.contains("data-s=\"missed\" data-n=\"1\"><i>missed, 1 attempt</i>"), "{page}");
     let page = text_of(&page);
-    let whole = "missed: attempt 1 of 3 failed, no retry before the slot ended";
+    let whole = "missed: attempt 1 of 3 did not succeed, no retry before the slot ended";
     assert!(page.contains(&format!("{whole}, exit 1 on c")), "{page}");
-    assert!(page.contains("12:00 UTC missed, attempt 1 of 3 failed"), "{page}");
-    let chinese = "错过：共 3 次尝试，第 1 次失败，时间槽结束前没有重试";
+    assert!(page.contains("12:00 UTC missed, attempt 1 of 3 did not succeed"), "{page}");
+    let chinese = "错过：共 3 次尝试，第 1 次未成功，时间槽结束前没有重试";
     let page = text_of(&home(&shown, "?lang=zh", true));
     assert!(page.contains(&format!("{chinese}，退出码 1")), "{page}");
-    assert!(page.contains("12:00 UTC 错过，共 3 次尝试，第 1 次失败"), "{page}");
+    assert!(page.contains("12:00 UTC 错过，共 3 次尝试，第 1 次未成功"), "{page}");
     for (lang, said) in [("", whole), ("?lang=zh", chinese)] {
         let tell = teller(&setting(true), &reader(lang), Some(&shown));
         assert_eq!(sentence(&judged(&tried, over, true), &tell), said);

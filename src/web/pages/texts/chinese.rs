@@ -190,7 +190,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
     needs: NeedTexts {
         failed: |used, of| format!("失败：{of} 次尝试已用 {used} 次"),
         missed: "错过：时间槽结束前没有成功的运行",
-        missed_after: |used, of| format!("错过：共 {of} 次尝试，第 {used} 次失败，时间槽结束前没有重试"),
+        missed_after: |used, of| format!("错过：共 {of} 次尝试，第 {used} 次未成功，时间槽结束前没有重试"),
         late: |after| format!("延迟：超过 {after}没有成功"),
         files: |jobs| format!("配置与其他节点不同：{jobs}"),
         versions: |versions| format!("各节点版本不同：{versions}"),
@@ -221,7 +221,7 @@ pub(in crate::web::pages) const CHINESE: Texts = Texts {
         not_due: "未到时间",
         not_due_before: |at| format!("{at} 之前无需执行"),
         missed_at: |slot| format!("{slot} 错过"),
-        missed_after_at: |slot, used, of| format!("{slot} 错过，共 {of} 次尝试，第 {used} 次失败"),
+        missed_after_at: |slot, used, of| format!("{slot} 错过，共 {of} 次尝试，第 {used} 次未成功"),
         skipped_at: |slot| format!("{slot} 已跳过"),
         paused: "已暂停",
         paused_until: |until| format!("暂停至 {until}"),

@@ -188,7 +188,7 @@ pub(in crate::web::pages) const ENGLISH: Texts = Texts {
         not_due: "not due",
         not_due_before: |at| format!("not due before {at}"),
         missed_at: |slot| format!("{slot} missed"),
-        missed_after_at: |slot, used, of| format!("{slot} missed, attempt {used} of {of} failed"),
+        missed_after_at: |slot, used, of| format!("{slot} missed, attempt {used} of {of} did not succeed"),
         skipped_at: |slot| format!("{slot} skipped"),
         paused: "paused",
         paused_until: |until| format!("paused until {until}"),

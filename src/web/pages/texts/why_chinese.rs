@@ -152,7 +152,7 @@ const SLOT: SlotReasons = SlotReasons {
     forgotten: |kept| format!("时间槽的情况已无从得知：记录只保留 {kept}"),
     nobody_alive: |last, started| {
         let started = started.map(|started| format!("，下一个节点启动于 {started}")).unwrap_or_default();
-        format!("时间槽没有运行：从调度时间到结束都没有在线节点（最后一次心跳 {last}{started}）")
+        format!("时间槽没有运行：从调度时间到结束都没有节点连接到存储（最后一次心跳 {last}{started}）")
     },
     recorded,
     unheard: |closed| format!("时间槽没有运行：没有在线节点，或节点过载，或节点无法写入决策日志{}", recorded(closed)),
