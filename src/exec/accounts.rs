@@ -10,8 +10,8 @@ use crate::exec::messages::Refusal;
 
 /// Looks up a user.
 pub(super) fn find_user(name: &str) -> Result<User, Refusal> {
-    let found = match (User::from_name(name), name.parse()) {
-        (Ok(None), Ok(number)) => User::from_uid(Uid::from_raw(number)),
+    let found = match (entry(User::from_name(name)), name.parse()) {
+        (Ok(None), Ok(number)) => entry(User::from_uid(Uid::from_raw(number))),
         (found, _) => found,
     };
     found.map_err(|errno| lookup("user", name, errno))?.ok_or_else(|| unknown("user", name))
@@ -19,8 +19,8 @@ pub(super) fn find_user(name: &str) -> Result<User, Refusal> {
 
 /// Looks up a group.
 pub(super) fn find_group(name: &str) -> Result<Gid, Refusal> {
-    let found = match (Group::from_name(name), name.parse()) {
-        (Ok(None), Ok(number)) => Group::from_gid(Gid::from_raw(number)),
+    let found = match (entry(Group::from_name(name)), name.parse()) {
+        (Ok(None), Ok(number)) => entry(Group::from_gid(Gid::from_raw(number))),
         (found, _) => found,
     };
     found.map_err(|errno| lookup("group", name, errno))?.map(|group| group.gid).ok_or_else(|| unknown("group", name))
@@ -29,7 +29,15 @@ pub(super) fn find_group(name: &str) -> Result<Gid, Refusal> {
 /// The account that this process runs as; none where the machine has no entry of it, as in a container with any number.
 pub(super) fn own() -> Result<Option<User>, Refusal> {
     let uid = nix::unistd::geteuid();
-    User::from_uid(uid).map_err(|errno| lookup("user", &uid.to_string(), errno))
+    entry(User::from_uid(uid)).map_err(|errno| lookup("user", &uid.to_string(), errno))
+}
+
+/// Some systems answer by an error that there is no entry (getpwnam(3)): musl does where the machine has no `/etc/passwd`.
+fn entry<T>(found: nix::Result<Option<T>>) -> nix::Result<Option<T>> {
+    match found {
+        Err(Errno::ENOENT | Errno::ESRCH | Errno::EBADF | Errno::EPERM) => Ok(None),
+        found => found,
+    }
 }
 
 /// What an account says of the environment: HOME, LOGNAME, SHELL and USER.
@@ -72,6 +80,13 @@ pub(super) fn unknown(what: &str, name: &str) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_without_a_file_of_accounts_has_no_entry_and_one_that_cannot_look_says_so() {
+        assert_eq!(entry::<()>(Err(Errno::ENOENT)), Ok(None));
+        assert_eq!(entry::<()>(Err(Errno::EMFILE)), Err(Errno::EMFILE));
+        assert_eq!(entry(Ok(Some(7))), Ok(Some(7)));
+    }
 
     #[test]
     fn a_tilde_stands_for_the_home_at_the_beginning_of_a_path_alone() {
