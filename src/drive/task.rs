@@ -13,9 +13,10 @@ use tokio::sync::mpsc;
 
 use crate::clock::{Clock, Mono, Now};
 use crate::drive::gate::{Permit, Turn, Waiting};
+use crate::drive::overtaker::overtaking_run;
 use crate::drive::standstill::end_meanwhile;
 use crate::drive::work::{LeaseFeed, Renewals, Started, Work};
-use crate::drive::{Fact, Tools, locks, overtaker, shortage, timers};
+use crate::drive::{Fact, Tools, locks, shortage, timers};
 use crate::machine::{Action, End, LockAction, LockReply, SlotMachine};
 use crate::slot::{Exit, Lease, RunContext, RunRecord, Token};
 use crate::store::{
@@ -380,12 +381,14 @@ async fn renew(store: Arc<dyn Store>, lease: Lease, within: Duration) -> ActionO
 async fn complete(tools: Arc<Tools>, fact: Fact) -> ActionOutcome {
     tools.facts.keep(fact.clone(), tools.clock.now().wall);
     let reply = tools.store.complete(&fact.lease, &fact.run, fact.done_ttl).await;
-    let other = overtaker::after_completion(&*tools.store, &fact.lease, &reply).await;
+    let by = if let Ok(Settlement::Overtaken { by }) = &reply { Some(by) } else { None };
+    let other = overtaking_run(&*tools.store, &fact.lease, by).await;
     ActionOutcome::Settlement(reply, other)
 }
 
 async fn released(store: &dyn Store, lease: &Lease, reply: Result<Release, StoreError>) -> ActionOutcome {
-    let other = overtaker::after_release(store, lease, &reply).await;
+    let by = if let Ok(Release::Overtaken { by }) = &reply { Some(by) } else { None };
+    let other = overtaking_run(store, lease, by).await;
     ActionOutcome::Release(reply, other)
 }
 

@@ -55,7 +55,7 @@ mod tests {
 
     use super::*;
     use crate::job::NodeName;
-    use crate::slot::{Token, Trigger};
+    use crate::slot::{Lease, Slot, Token, Trigger};
 
     fn at(second: i64) -> DateTime<Utc> {
         DateTime::from_timestamp(1_795_269_600 + second, 0).unwrap()
@@ -63,23 +63,17 @@ mod tests {
 
     /// A run that was claimed and started at these seconds.
     fn run(claimed: i64, started: Option<i64>) -> RunRecord {
-        RunRecord {
-            attempt: 1,
+        let lease = Lease {
+            slot: Slot::parse("a", "2026-11-21T14Z", "2026-11-21T15Z").unwrap(),
             token: Token::from_bits(7),
             node: NodeName::new("a").unwrap(),
+            attempt: 1,
             trigger: Trigger::Schedule,
             claimed_at: at(claimed),
-            started_at: started.map(at),
-            ended_at: None,
-            ended_after: None,
-            cpu_ms: None,
-            duration_ms: None,
-            outcome: None,
-            exit_code: None,
-            signal: None,
-            message: None,
-            output: None,
-        }
+            ttl: Duration::from_secs(60),
+            revision: None,
+        };
+        RunRecord { started_at: started.map(at), ..RunRecord::begun(&lease) }
     }
 
     fn ended(after: Option<i64>, by: i64) -> RunRecord {

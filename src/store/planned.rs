@@ -1,4 +1,4 @@
-//! Whether a job has daemons.
+//! Whether live daemons plan a job: those close its slots, and whoever else runs it leaves that to them. Asks the store, and changes nothing there.
 
 use crate::job::JobName;
 use crate::store::{JobOrigin, Store, StoreError};
