@@ -617,7 +617,7 @@ async fn a_caller_that_leaves_the_queue_of_a_store_that_is_away_is_gone_soon() {
     falls.await.unwrap();
     let passed = floor.now().mono.since(Mono::from_origin(Duration::ZERO));
     assert!(passed <= Duration::from_secs(11), "{passed:?}");
-    assert_eq!((account.end, account.runs), (Some(End::Unknown), vec![]));
+    assert_eq!((account.end, account.runs), (Some(End::Unrecorded), vec![]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -633,7 +633,7 @@ async fn a_slot_that_ends_in_the_queue_of_a_store_that_is_away_is_given_up_as_af
     falls.await.unwrap();
     let passed = floor.now().mono.since(Mono::from_origin(Duration::ZERO));
     assert!(passed < MINUTE * 61 + Duration::from_secs(5), "a minute for the record: {passed:?}");
-    assert_eq!((account.end, account.runs), (Some(End::Unknown), vec![]));
+    assert_eq!((account.end, account.runs), (Some(End::Unrecorded), vec![]));
 }
 
 #[tokio::test(start_paused = true)]

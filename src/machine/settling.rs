@@ -184,7 +184,7 @@ impl SlotMachine {
 
     fn give_settlement_up(&mut self, attempt: u32, outcome: Outcome) {
         self.tell(Event::SettlementGivenUp { attempt, outcome });
-        self.finish(End::Unknown);
+        self.finish(End::Unrecorded);
     }
 
     /// What the store knows of the attempt that the next answer to a settlement names as the one that was granted the slot meanwhile.

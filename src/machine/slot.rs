@@ -71,6 +71,8 @@ pub enum End {
     /// The store was silent until the end, and for one lease longer where it may have granted one; or others had the slot until
     /// then, and a full node did not ask what became of it.
     Unknown,
+    /// An attempt ended here, or was given back, and the store never confirmed that it knows.
+    Unrecorded,
     /// It waited for room on this node until its end.
     Shed,
     /// This node stopped looking: it shuts down, or the job changed.

@@ -94,7 +94,7 @@ impl ActiveSlots {
             return None;
         }
         active.end = Some((end, now));
-        if matches!(end, End::Left | End::Unknown | End::TooLate | End::Shed) {
+        if matches!(end, End::Left | End::Unknown | End::Unrecorded | End::TooLate | End::Shed) {
             self.slots.remove(&key(slot));
         }
         Some(end)

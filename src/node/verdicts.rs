@@ -124,6 +124,8 @@ impl Verdicts {
         } else if was_past && !self.closer.will_close(slot) {
             // Also while the node leaves: what it has run it tells.
             self.ask_again(slot, out);
+        } else if end == Some(End::Unrecorded) {
+            self.closer.doubt(slot);
         }
         end
     }

@@ -124,6 +124,17 @@ impl Closer {
         }
     }
 
+    /// The store may know of the slot what this node gave up recording. Its verdict is asked for, also where a hint said that it is done,
+    /// and told: by nothing else does it become known here.
+    pub fn doubt(&mut self, slot: &Slot) {
+        let Some(place) = self.jobs.get_mut(slot.job()) else { return };
+        place.done.remove(&slot.start());
+        self.unsure.insert(slot.clone());
+        if !self.will_close(slot) {
+            self.still_running(slot, later(slot.end(), GRACE));
+        }
+    }
+
     /// Hints were lost, and slots may have been opened again: what was known to be done is asked about.
     pub fn doubt_all(&mut self) {
         self.jobs.values_mut().for_each(|place| place.done.clear());
@@ -591,6 +602,24 @@ mod tests {
         let answered = closer.answered(&slot("2026-11-21T14Z"), at("2026-11-21T15:00:04Z"), already);
         assert_eq!(answered.tell, Some(Verdict::Missed), "the answer that was lost may have been the first");
         assert_eq!(due(&mut closer, "2026-11-21T15:00:09Z"), [""; 0]);
+    }
+
+    #[test]
+    fn a_slot_whose_end_was_not_recorded_is_asked_about_and_told_though_a_hint_said_that_it_is_done() {
+        for has_passed in [false, true] {
+            let mut closer = closer();
+            let of_two = slot("2026-11-21T14Z");
+            closer.settled(&of_two);
+            if has_passed {
+                // The walk has gone on without a question.
+                assert_eq!(due(&mut closer, "2026-11-21T15:30:00Z"), [""; 0]);
+            }
+            closer.doubt(&of_two);
+            assert_eq!(due(&mut closer, "2026-11-21T15:30:01Z"), ["a@2026-11-21T14Z"], "{has_passed}");
+            let answered = closer.answered(&of_two, at("2026-11-21T15:30:01Z"), Ok(Closing::Already(Verdict::Done)));
+            assert_eq!(answered.tell, Some(Verdict::Done), "{has_passed}");
+            assert_eq!(due(&mut closer, "2026-11-21T15:30:02Z"), [""; 0], "{has_passed}");
+        }
     }
 
     fn daily() -> Timetable {

@@ -119,10 +119,7 @@ fn too_many_attempts(history: &History, story: &Story) -> Vec<Finding> {
 
 /// L2. Somebody has to have been there, and in touch, for long enough: right after the end, or at any time thereafter.
 fn no_verdict(history: &History, story: &Story) -> Vec<Finding> {
-    // The store may have the success that its node gave up recording, and a hint may have told the nodes so: then nobody asks.
-    let may_be_done = story.runs.iter().any(|run| run.succeeded() && run.trouble.contains(&GIVEN_UP));
     if story.verdict().is_some()
-        || may_be_done
         || !history.is_over(story)
         || !(is_owed_at_once(history, story) || is_owed_later(history, story))
     {

@@ -272,7 +272,7 @@ fn a_completion_is_tried_long_after_the_end_and_then_given_up_with_an_event() {
             None => {}
         }
     }
-    assert_eq!(bench.machine.ended(), Some(End::Unknown));
+    assert_eq!(bench.machine.ended(), Some(End::Unrecorded));
     assert!(bench.now().wall >= slot().end() + chrono::TimeDelta::hours(2));
     assert!(bench.told(|event| matches!(event, Event::SettlementGivenUp { attempt: 1, outcome: Outcome::Success })));
 }
@@ -285,7 +285,7 @@ fn an_end_that_the_store_need_not_be_told_any_more_is_given_up_with_an_event_and
     bench.exits(0);
     completed(&mut bench);
     bench.machine.handle_impatience();
-    assert_eq!(bench.machine.ended(), Some(End::Unknown));
+    assert_eq!(bench.machine.ended(), Some(End::Unrecorded));
     assert!(bench.told(|event| matches!(event, Event::SettlementGivenUp { attempt: 1, outcome: Outcome::Success })));
 }
 

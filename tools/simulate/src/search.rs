@@ -30,6 +30,15 @@ pub struct Control {
 pub const JUDGED: u64 = 50;
 
 impl Bug {
+    /// Worlds within which it must be found.
+    pub const fn within(self) -> u64 {
+        match self {
+            // Of 1,500 worlds 12 show it.
+            Self::ClosedBeforeItsOwnToken => 500,
+            _ => 200,
+        }
+    }
+
     /// From which seed on it is looked for: among worlds that have what it takes.
     const fn first_seed(self) -> u64 {
         match self {

@@ -224,9 +224,6 @@ fn worlds_that_once_broke_a_promise_keep_it() {
     }
 }
 
-/// Worlds within which each bug must be found.
-const WITHIN: u64 = 500;
-
 /// A check that no bug trips would prove nothing.
 #[test]
 fn each_bug_that_is_put_in_on_purpose_is_found_and_each_check_finds_one() {
@@ -234,9 +231,9 @@ fn each_bug_that_is_put_in_on_purpose_is_found_and_each_check_finds_one() {
     let mut log = std::io::stderr();
     let (mut caught, mut unseen) = (BTreeSet::new(), Vec::new());
     for bug in Bug::ALL.iter().copied() {
-        let found = control(bug, WITHIN).unwrap();
+        let found = control(bug, bug.within()).unwrap();
         let Control { seed, slots, finding, judged, .. } =
-            found.unwrap_or_else(|| panic!("{bug:?} was not found within {WITHIN} worlds"));
+            found.unwrap_or_else(|| panic!("{bug:?} was not found within {} worlds", bug.within()));
         let (check, text) = (finding.check, finding.text);
         writeln!(log, "{bug:?}: found by {check:?} in world {seed}, after {slots} slots: {text}").unwrap();
         caught.insert(check);
@@ -255,6 +252,7 @@ fn each_bug_that_is_put_in_on_purpose_is_found_and_each_check_finds_one() {
 /// Bugs that need not show in any line of these worlds' journals, by what they are: an answer that is asked for twice or comes too
 /// soon, what is kept too long, a lease that nobody else came to take, a fault that another one excuses.
 const UNSEEN: &[Bug] = &[
+    // Three of 800 worlds showed it by a verdict that was missing for another reason, which no world has any more.
     Bug::ClosedBeforeItsOwnToken,
     Bug::OwesFromBefore,
     Bug::RegistersAnew,
@@ -278,7 +276,7 @@ const UNSEEN: &[Bug] = &[
 /// The first world in which only the journals show that a node looks too late.
 fn seen_by_journals_alone() -> u64 {
     let finds = |seed: u64, journals| world(seed, &Options { journals, ..late() }).finding.is_some();
-    (0..WITHIN).find(|seed| !finds(*seed, false) && finds(*seed, true)).expect("a world")
+    (0..200).find(|seed| !finds(*seed, false) && finds(*seed, true)).expect("a world")
 }
 
 fn late() -> Options {
@@ -292,7 +290,7 @@ fn seen_by_the_judge_alone(bug: Bug) -> u64 {
         outcome.finding.is_some_and(|finding| finding.check != Check::Journals)
             && outcome.judged.is_some_and(|judged| judged.text.is_none())
     };
-    (0..WITHIN).find(is_one).expect("a world")
+    (0..200).find(is_one).expect("a world")
 }
 
 /// Half a second is within what the world's own judge allows there; by the journals it is too late.

@@ -20,8 +20,6 @@ use simulate::{
     Bug, Check, Control, JUDGED, LOCKS_FROM, OUTPUTS_FROM, Options, WorldOutcome, control, is_short, run, shrink,
 };
 
-/// Worlds within which a bug must be found.
-const WITHIN: u64 = 500;
 /// Worlds in which the checker of journals judges what the nodes wrote, besides the simulator's own judge. With `--journals`
 /// it is asked in all of them; about one in a thousand then shows a clock that the lines tell too badly.
 const JOURNALS: u64 = 1_000;
@@ -51,7 +49,7 @@ fn simulate(args: &Args) -> Result<bool, String> {
     let mut batch = worlds(args)?;
     batch.print();
     for bug in Bug::ALL.iter().copied().filter(|_| args.controls) {
-        match control(bug, WITHIN).map_err(|error| error.to_string())? {
+        match control(bug, bug.within()).map_err(|error| error.to_string())? {
             Some(found) => {
                 let (check, text) = (found.finding.check, &found.finding.text);
                 println!("{bug:?}: found by {check:?} in world {}, after {} slots: {text}", found.seed, found.slots);
@@ -59,7 +57,7 @@ fn simulate(args: &Args) -> Result<bool, String> {
                 batch.controls.push(found);
             }
             None => {
-                println!("{bug:?}: not found within {WITHIN} worlds");
+                println!("{bug:?}: not found within {} worlds", bug.within());
                 batch.missed.push(bug);
             }
         }
