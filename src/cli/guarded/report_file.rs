@@ -31,7 +31,9 @@ enum Destination {
 impl ReportFile {
     /// Makes the file's draft beside it.
     pub(super) fn begin(path: &Path) -> Result<Self, Failure> {
-        let refused = |error| {
+        let refused = |error: std::io::Error| {
+            let is_unread = error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error());
+            let error = if is_unread { "it is a pipe that no process reads".to_owned() } else { error.to_string() };
             Failure::Usage(format!("--report {}: {error}; name another file; nothing was started", path.display()))
         };
         let special = std::fs::metadata(path).is_ok_and(|found| !found.is_file()) && !file::is_foreign_link(path);
